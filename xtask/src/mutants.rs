@@ -100,7 +100,11 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostLaneSingle
         | Fault::StaleRegisterSingle
         | Fault::StaleNumberSingle => &[Run("singles 60")],
-        Fault::MaskEndsAtLoop | Fault::OuterMaskInside => &[Run("stan 5000")],
+        Fault::MaskEndsAtLoop
+        | Fault::OuterMaskInside
+        | Fault::InnerMaskOutside
+        | Fault::StepsUnseenAround
+        | Fault::IndexOfAnotherGraph => &[Run("stan 5000")],
         Fault::ColumnsForRows => &[Test("exmc-stan", "host_semantics")],
         Fault::LostBlend
         | Fault::DroppedByValue

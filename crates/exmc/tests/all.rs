@@ -11,6 +11,7 @@ mod interpreter;
 mod lanes;
 mod leave_out;
 mod loops_over_containers;
+mod loops_within_loops;
 mod marginal;
 mod marginal_locations;
 mod marginal_small_scales;

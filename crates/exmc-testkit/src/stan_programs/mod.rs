@@ -100,12 +100,13 @@ impl Tally {
         let refused: u64 = self.refused.values().sum();
         let mut lines = vec![format!(
             "{count} random Stan programs from seed {first}: {} agree with the interpreter at {} points ({} by the native executor too; {} \
-             derivatives by differences; {} without gradients, for overflow), {} of them with the same statements in three blocks, {} with loops walked as steps; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
+             derivatives by differences; {} without gradients, for overflow; {} without digits), {} of them with the same statements in three blocks, {} with loops walked as steps; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
             self.agree,
             self.points.points,
             self.points.native,
             self.points.differences,
             self.points.overflows,
+            self.points.without_digits,
             self.in_three_blocks,
             self.in_steps,
             self.failures.len(),

@@ -7,7 +7,10 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape};
+use exmc_fault::{Fault, planted};
+use exmc_graph::{
+    Binary, Dependence, EvaluateError, Graph, NodeId, Op, Reduction, Shape, evaluate,
+};
 use rustc_hash::FxHashMap;
 
 use crate::native::run::pack::expand;
@@ -150,11 +153,14 @@ impl Value {
 /// views.
 ///
 /// `body`: of a loop's body, whose constants are never packed as matrices.
+///
+/// # Errors
+/// When an index of a body has no value.
 pub(in crate::native) fn values(
     graph: &Graph,
     roots: &[NodeId],
     body: bool,
-) -> (Vec<Value>, Vec<View>) {
+) -> Result<(Vec<Value>, Vec<View>), EvaluateError> {
     let live = graph.reachable(roots);
     let mut reader = Reader {
         graph,
@@ -164,6 +170,7 @@ pub(in crate::native) fn values(
         values: Vec::new(),
         indices: FxHashMap::default(),
         sums: FxHashMap::default(),
+        failed: None,
     };
     for id in graph.ids().filter(|id| live[id.index()]) {
         if graph.dependence(id) == Dependence::Parameter {
@@ -171,6 +178,9 @@ pub(in crate::native) fn values(
         }
     }
     let views: Vec<View> = roots.iter().map(|&root| reader.view(root)).collect();
+    if let Some(error) = reader.failed {
+        return Err(error);
+    }
     let mut values = reader.values;
     for view in &views {
         values[view.value].root = true;
@@ -180,7 +190,7 @@ pub(in crate::native) fn values(
             values[view.value].readers.push((k, usage));
         }
     }
-    (values, views)
+    Ok((values, views))
 }
 
 /// Whether somebody reads a node other than element by element.
@@ -214,6 +224,8 @@ struct Reader<'g> {
     /// Sums over all of a view, by value, first element and terms: nodes of other shapes are often
     /// the same one.
     sums: FxHashMap<[usize; 3], View>,
+    /// Why an index of a body has no value.
+    failed: Option<EvaluateError>,
 }
 
 impl Reader<'_> {
@@ -446,13 +458,26 @@ impl Reader<'_> {
         self.load(id, index)
     }
 
-    /// An integer node's index. Those of a loop's body are known now: its nodes are not the
-    /// program's.
-    fn index_of(&self, node: NodeId, width: usize) -> Index {
-        match self.graph.as_constant(node).filter(|_| self.body) {
-            Some(known) => Index::Static(Arc::new(expand(known.values(), width))),
-            None => Index::Data { node, width },
+    /// An integer node's index. Those of a loop's body are computed now, since they do not change:
+    /// its nodes are not the program's.
+    fn index_of(&mut self, node: NodeId, width: usize) -> Index {
+        if !self.body {
+            return Index::Data { node, width };
         }
+        if let Some(known) = self.graph.as_constant(node) {
+            return Index::Static(Arc::new(expand(known.values(), width)));
+        }
+        if planted(Fault::IndexOfAnotherGraph) {
+            return Index::Data { node, width };
+        }
+        let numbers = match evaluate(self.graph, &[node], &|_| None) {
+            Ok(known) => expand(known[0].values(), width),
+            Err(error) => {
+                self.failed = Some(error);
+                Vec::new()
+            }
+        };
+        Index::Static(Arc::new(numbers))
     }
 
     fn static_index(

@@ -8,9 +8,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::Tensor;
 
-use super::lanes::Touch;
+use super::lanes::{Mask, Touch};
 use super::loop_invariants::index_reads;
 use crate::lower::Lowering;
 use crate::lower::abort::{Abort, LowerResult};
@@ -126,13 +127,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// Runs something at the level around the current one.
+    /// Runs something at the level around the current one, where conditions of its own lanes say
+    /// nothing.
     fn at_level_around<T>(
         &mut self,
         run: impl FnOnce(&mut Self) -> LowerResult<T>,
     ) -> LowerResult<T> {
         let current = self.env.levels.pop();
+        let depth = self.depth();
+        let inner = |mask: &Mask| mask.level > depth && !planted(Fault::InnerMaskOutside);
+        let own = self.env.masks.iter().position(inner);
+        let masks = own.map_or_else(Vec::new, |first| self.env.masks.split_off(first));
         let result = run(self);
+        self.env.masks.extend(masks);
         self.env.levels.extend(current);
         result
     }

@@ -93,7 +93,8 @@ fn lower_with(
     offset: &dyn Fn(NodeId) -> Option<usize>,
     is_ordinary: &dyn Fn(NodeId) -> bool,
 ) -> Result<Program, CompileError> {
-    let (values, views) = values(graph, roots, false);
+    let (values, views) =
+        values(graph, roots, false).map_err(|error| CompileError::new(error.message()))?;
     let mut lowering = Lowering {
         graph,
         values: &values,

@@ -175,7 +175,8 @@ impl Lowering<'_> {
         };
         let (graph, roots) = columns(&graph, &roots);
         let (graph, roots) = rewrite(&graph, &roots, Precision::F64);
-        let (values, views) = values(&graph, &roots, true);
+        // An index that has no value is reported when the loop runs.
+        let Ok((values, views)) = values(&graph, &roots, true) else { return Ok(None) };
         let mut inner = Lowering {
             graph: &graph,
             values: &values,

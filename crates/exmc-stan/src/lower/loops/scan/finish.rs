@@ -13,6 +13,7 @@ use super::movement::Element;
 use super::totals::Total;
 use crate::lower::Lowering;
 use crate::lower::abort::LowerResult;
+use crate::lower::loops::lanes::Touch;
 use crate::lower::target::Terms;
 use crate::lower::variables::gather::pick;
 use crate::lower::variables::lane_value::{Form, LaneValue, lane_of};
@@ -85,6 +86,7 @@ impl Lowering<'_> {
             let value = self.read_whole(*id, span).ok()?;
             beginnings.push((*id, value.to_node(&mut self.graph)));
         }
+        self.touch_around(steps).ok()?;
         let is_recorded = !self.records.is_empty();
         let mut body = StepBody::new(&mut self.graph, steps, late, first, is_recorded);
         let dependent = body.dependent();
@@ -96,6 +98,29 @@ impl Lowering<'_> {
         }
         self.rolled = true;
         Some(())
+    }
+
+    /// Notes for the loops around that these steps have read and written elements of late variables:
+    /// while steps are walked that is noted for the loops inside only.
+    fn touch_around(&mut self, steps: &Steps) -> LowerResult<()> {
+        if planted(Fault::StepsUnseenAround) {
+            return Ok(());
+        }
+        for read in steps.reads.values() {
+            let home = steps.late[&read.variable].before.level;
+            self.touch(read.variable, home, &read.flat, true, Touch::Read)?;
+        }
+        for (id, late) in &steps.late {
+            let written: Vec<u32> = late
+                .writer
+                .iter()
+                .zip(0..)
+                .filter(|(step, _)| **step != 0)
+                .map(|(_, a)| a)
+                .collect();
+            self.touch(*id, late.before.level, &written, true, Touch::Write)?;
+        }
+        Ok(())
     }
 
     /// Whether variables that there are now refer to some nodes.
