@@ -426,7 +426,29 @@ pub(crate) fn all(t: usize) -> Vec<Model> {
         filter(t),
         populations(t),
         smoothing(t),
+        doublings(t),
     ]
+}
+
+/// Each step adds to two numbers parts of a row, scaled in forty steps of which each reads the one
+/// before twice.
+pub(crate) fn doublings(t: usize) -> Model {
+    let mut b = Build::new();
+    let (start, rate) = (b.parameter("start", [2]), b.parameter("rate", Vec::new()));
+    let rows = Tensor::real([t, 4], series(4 * t, 3)).unwrap();
+    let rows = b.data("rows", rows);
+    let mut body = Body::new();
+    let (state, row, by) = (body.carry([2]), body.x([4]), body.fixed([]));
+    let g = &mut body.graph;
+    let mut part = g.slice(row, 0, 1, 2);
+    for _ in 0..40 {
+        let scaled = g.mul(by, part);
+        part = g.add(scaled, part);
+    }
+    let next = g.add(state, part);
+    let last = body.run(&mut b.graph, t, (&[next], &[]), &[start, rows, rate])[0];
+    let sum = b.graph.sum(last);
+    b.finish(format!("doublings({t})"), &[sum])
 }
 
 /// A source of a loop's sum, for tests of single properties.

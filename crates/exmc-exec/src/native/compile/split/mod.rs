@@ -98,6 +98,10 @@ struct Split<'g> {
     linear: Vec<Option<(Factor, Option<NodeId>)>>,
     /// For every state: its value after the last step.
     finals: Vec<Option<NodeId>>,
+    /// Sums over all steps of nodes of the body, as far as they were asked for.
+    sums: FxHashMap<NodeId, NodeId>,
+    /// Whether sums over steps are better taken before nodes of the body, likewise.
+    moving: FxHashMap<NodeId, bool>,
 }
 
 impl<'g> Split<'g> {
@@ -124,6 +128,8 @@ impl<'g> Split<'g> {
             groups: Vec::new(),
             linear: Vec::new(),
             finals: vec![None; n],
+            sums: FxHashMap::default(),
+            moving: FxHashMap::default(),
         };
         split.look_at_new_nodes();
         split.groups = groups(n, |state| &split.states[split.next[state].index()]);

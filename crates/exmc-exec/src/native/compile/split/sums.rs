@@ -8,6 +8,16 @@ use super::{FITS, Split};
 impl Split<'_> {
     /// The sum of a node's values over all steps.
     pub(super) fn sum_of_steps(&mut self, id: NodeId) -> NodeId {
+        // Nodes that are read twice, each time by one that is, are met as often as there are paths.
+        if let Some(&known) = self.sums.get(&id) {
+            return known;
+        }
+        let sum = self.new_sum_of_steps(id);
+        self.sums.insert(id, sum);
+        sum
+    }
+
+    fn new_sum_of_steps(&mut self, id: NodeId) -> NodeId {
         if !self.steps[id.index()] {
             let value = self.once(id);
             return self.new.scale(value, self.length as f64);
@@ -57,9 +67,12 @@ impl Split<'_> {
     }
 
     /// Whether a sum over steps is better taken before this node.
-    fn moves(&self, id: NodeId) -> bool {
-        let node = self.body.node(id);
-        !self.steps[id.index()]
+    fn moves(&mut self, id: NodeId) -> bool {
+        if let Some(&known) = self.moving.get(&id) {
+            return known;
+        }
+        let node = self.body.node(id).clone();
+        let moves = !self.steps[id.index()]
             || match node.op {
                 Op::Broadcast(_)
                 | Op::Slice { .. }
@@ -71,6 +84,8 @@ impl Split<'_> {
                 | Op::Reshape(_)
                 | Op::Permute(_) => node.args.iter().any(|arg| self.moves(*arg)),
                 _ => false,
-            }
+            };
+        self.moving.insert(id, moves);
+        moves
     }
 }
