@@ -104,6 +104,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::OuterMaskInside
         | Fault::InnerMaskOutside
         | Fault::StepsUnseenAround
+        | Fault::OverflowTaken
         | Fault::IndexOfAnotherGraph => &[Run("stan 5000")],
         Fault::ColumnsForRows => &[Test("exmc-stan", "host_semantics")],
         Fault::LostBlend

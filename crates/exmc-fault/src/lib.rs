@@ -118,6 +118,7 @@ faults! {
     StepsUnseenAround = "steps-unseen-around": "A loop around does not see which elements the steps of a loop inside read and write.",
     IndexOfAnotherGraph = "index-of-another-graph": "An index that a loop's body computes is taken from the program's node of the same number.",
     InnerMaskOutside = "inner-mask-outside": "Conditions of an inner loop's lanes stay in force where addresses are found for the iterations around it.",
+    OverflowTaken = "overflow-taken": "What a loop hands on counts as read where only branches that are not taken read it.",
     LostBlend = "lost-blend": "A variable that iterations assign to under a condition on parameters has what the last iteration says.",
     DroppedByValue = "dropped-by-value": "`~` leaves out terms of variables whose values are known, not those of data.",
     RangeOffByOne = "range-off-by-one": "A range of indices that does not begin at one begins one element early.",

@@ -219,3 +219,27 @@ fn counted_loops_within_loops_are_written_out_as_often_as_they_count() {
     let nodes = model.bound().compiled().lowered().graph.len();
     assert!(nodes < 300, "{nodes} nodes");
 }
+
+/// A loop that runs beside a condition that does not hold may overflow: its slopes are 0, whichever
+/// way its iterations are put together.
+#[test]
+fn loops_that_are_not_taken_may_overflow() {
+    let loops = [
+        "real a = v[1]; if (x > 0) for (i in 1:1200) { a = a * a; target += tanh(a); }",
+        "vector[4] a = v; if (x > 0) for (i in 1:1200) {
+           for (e in 1:20) a = a[{4, 3, 2, 1}] .* a;
+           0.3 ~ normal(-0.1, exp(tanh(0.1 - a[1 + i % 4]))); }",
+        "real a = v[1]; for (i in 1:1200) if (x > 0) { a = a * a; target += inv_logit(a); }",
+    ];
+    for text in loops {
+        for executor in [Executor::Native, Executor::Reference] {
+            let mut options = StanOptions::default();
+            options.compile.executor = executor;
+            let text = format!("parameters {{ real x; vector[4] v; }} model {{ {text} }}");
+            let program = StanProgram::from_text("loop.stan", &text).unwrap();
+            let bound = program.bind_with("data", "{}", &options).unwrap().bound().clone();
+            let point = [-1.0, 1.5, -1.4, 0.9, -0.1];
+            assert_eq!(bound.logp_grad(&point).unwrap(), (0.0, vec![0.0; 5]), "{text}");
+        }
+    }
+}

@@ -83,7 +83,8 @@ fn gradient(
         return Err(GraphError::new(format!("only a scalar has a gradient, {output} is {shape}")));
     }
     let one = g.scalar(1.0);
-    let adjoints = pull_back(g, &[(output, one)], wrt, is_density)?;
+    let seed = Seed { node: output, value: one, masked: false };
+    let adjoints = pull_back(g, &[seed], wrt, is_density)?;
     let value = |(&w, adjoint): (&NodeId, Option<Adjoint>)| match adjoint {
         Some(adjoint) => adjoint.value,
         None => zeros_like(g, w),
@@ -125,11 +126,19 @@ struct Site {
     is_density: bool,
 }
 
+/// A node whose adjoint is given.
+struct Seed {
+    node: NodeId,
+    value: NodeId,
+    /// Whether elements count as taken only where their adjoint is not exactly 0.
+    masked: bool,
+}
+
 /// Adjoints of `wrt` given those of some nodes (seeds); `None` where nothing flows. Of a density,
 /// slopes outside of a support do not matter.
 fn pull_back(
     g: &mut Graph,
-    seeds: &[(NodeId, NodeId)],
+    seeds: &[Seed],
     wrt: &[NodeId],
     is_density: bool,
 ) -> Result<Vec<Option<Adjoint>>, GraphError> {
@@ -140,8 +149,9 @@ fn pull_back(
     // Adjoints of a scan's outputs, filled by its projections before the scan itself is reached.
     let mut outputs: Vec<Vec<Option<Adjoint>>> = vec![Vec::new(); active.len()];
     let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); active.len()];
-    for &(id, value) in seeds {
-        accumulate(g, &mut adjoints[id.index()], Adjoint { value, mask: None });
+    for &Seed { node, value, masked } in seeds {
+        let mask = masked.then(|| where_not_zero(g, value));
+        accumulate(g, &mut adjoints[node.index()], Adjoint { value, mask });
     }
     for index in (0..active.len()).rev().filter(|&index| active[index]) {
         let id = NodeId::from_index(index);
@@ -325,6 +335,12 @@ fn masked_whole(g: &mut Graph, value: NodeId, mask: Option<Mask>) -> Adjoint {
     let shape = g.shape(value).clone();
     let node = g.broadcast_to(any, &shape);
     masked(g, value, Some(Mask { node, needed: true }))
+}
+
+/// A mask that holds where an adjoint is not exactly 0.
+fn where_not_zero(g: &mut Graph, adjoint: NodeId) -> Mask {
+    let zero = g.scalar(0.0);
+    Mask { node: g.binary(Binary::Ne, adjoint, zero), needed: true }
 }
 
 /// A mask that holds where `condition` does and where `outer` did.

@@ -7,17 +7,21 @@
 //! reverse loop's carries are the adjoints of the carries and the sums of the fixed values'
 //! adjoints; its stacked values are the adjoints of the sequences.
 //!
-//! Masks of branches inside of the body do not leave the loop: what such a branch reads from
-//! outside counts as taken where its adjoint is not exactly 0.
+//! Masks of branches inside of the body do not leave the loop or the step: what such a branch reads
+//! from outside, and a carry that only such branches read, counts as taken where its adjoint is not
+//! exactly 0.
 
 use std::sync::Arc;
 
 use exmc_fault::{Fault, planted};
 use rustc_hash::FxHashMap;
 
-use super::{Adjoint, Contribution, Mask, dependents, masked_whole, pull_back, zeros, zeros_like};
+use super::{
+    Adjoint, Contribution, Mask, Seed, dependents, masked_whole, pull_back, where_not_zero, zeros,
+    zeros_like,
+};
 use crate::graph::{Graph, GraphError, NodeId};
-use crate::op::{Binary, Op, Role, ScanBody, SharedBody};
+use crate::op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary};
 use crate::tensor::DType;
 
 /// Adjoints of a scan's arguments, given those of its outputs (`None`: unused).
@@ -31,7 +35,7 @@ pub(super) fn rule(
     let body = &*body.0;
     let [carries, sequences, fixed] = body.counts;
     let cotangent = |output: usize| cotangents.get(output).copied().flatten();
-    let step = Step::new(body, active, |output| cotangent(output).is_some())?;
+    let step = Step::new(body, active, &cotangent)?;
 
     // Which value of the outer graph each input of the reverse body reads.
     let (mut reverse_body, outputs, inputs) = step.assemble(body)?;
@@ -95,9 +99,7 @@ pub(super) fn rule(
             let value = g.apply(Op::Project(output), &[scan])?;
             let mut adjoint = masked_whole(g, value, mask);
             if step.in_branches[output] && !planted(Fault::MaskEndsAtLoop) {
-                let zero = g.scalar(0.0);
-                let node = g.binary(Binary::Ne, adjoint.value, zero);
-                adjoint.mask = Some(Mask { node, needed: true });
+                adjoint.mask = Some(where_not_zero(g, adjoint.value));
             }
             contributions.push(Contribution { arg, adjoint });
         }
@@ -145,7 +147,7 @@ impl Step {
     fn new(
         body: &ScanBody,
         active: &[bool],
-        has_cotangent: impl Fn(usize) -> bool,
+        cotangent: &dyn Fn(usize) -> Option<Adjoint>,
     ) -> Result<Self, GraphError> {
         let [n_carries, n_sequences, n_fixed] = body.counts;
         let mut graph = body.graph.clone();
@@ -175,18 +177,23 @@ impl Step {
         };
         let carries: Vec<usize> = (0..n_carries).filter(|&k| is_active[k]).collect();
 
+        let in_branch = |adjoint: &Adjoint| adjoint.mask.is_some_and(|mask| mask.needed);
         let mut seeds = Vec::new();
         for &k in &carries {
             let shape = graph.shape(body.next[k]).clone();
             let seed = graph.input(&format!("adjoint{k}"), Role::Parameter, shape, DType::Real)?;
-            seeds.push((body.next[k], seed));
+            // Nothing comes from after the loop, or only where a branch there was taken.
+            let masked = cotangent(k).as_ref().is_none_or(in_branch);
+            seeds.push(Seed { node: body.next[k], value: seed, masked });
         }
         for (k, &id) in body.stacked.iter().enumerate() {
-            if has_cotangent(n_carries + k) && depends[id.index()] {
-                let shape = graph.shape(id).clone();
-                let name = format!("stack_adjoint{k}");
-                seeds.push((id, graph.input(&name, Role::Parameter, shape, DType::Real)?));
-            }
+            let Some(adjoint) = cotangent(n_carries + k).filter(|_| depends[id.index()]) else {
+                continue;
+            };
+            let shape = graph.shape(id).clone();
+            let name = format!("stack_adjoint{k}");
+            let value = graph.input(&name, Role::Parameter, shape, DType::Real)?;
+            seeds.push(Seed { node: id, value, masked: in_branch(&adjoint) });
         }
         let carry_inputs: Vec<Option<NodeId>> =
             carries.iter().map(|&k| input("carry", k)).collect();
@@ -196,11 +203,27 @@ impl Step {
             .copied()
             .chain(sequence_inputs.iter().chain(&fixed_inputs).map(|(_, id)| *id))
             .collect();
-        let found = pull_back(&mut graph, &seeds, &wrt, false)?;
-        let found: FxHashMap<NodeId, Adjoint> =
-            wrt.iter().zip(found).filter_map(|(&id, a)| Some((id, a?))).collect();
+        // A carry's adjoint is masked if all that a step adds to it is, where that of the step
+        // after is.
+        let branches = has_branches(body) || seeds[carries.len()..].iter().any(|seed| seed.masked);
+        seeds.iter_mut().for_each(|seed| seed.masked &= branches && !planted(Fault::OverflowTaken));
+        let (step, found) = loop {
+            let mut step = graph.clone();
+            let found = pull_back(&mut step, &seeds, &wrt, false)?;
+            let found: FxHashMap<NodeId, Adjoint> =
+                wrt.iter().zip(found).filter_map(|(&id, a)| Some((id, a?))).collect();
+            let mut stable = true;
+            for (seed, id) in seeds.iter_mut().zip(&carry_inputs).filter(|(seed, _)| seed.masked) {
+                let adjoint = id.and_then(|id| found.get(&id));
+                seed.masked = adjoint.is_none_or(in_branch);
+                stable &= seed.masked;
+            }
+            if stable {
+                break (step, found);
+            }
+        };
+        let mut graph = step;
 
-        let in_branch = |adjoint: &Adjoint| adjoint.mask.is_some_and(|mask| mask.needed);
         let mut in_branches = Vec::new();
         let mut before = Vec::new();
         for (&k, id) in carries.iter().zip(&carry_inputs) {
@@ -344,6 +367,17 @@ impl Step {
         stacked.extend(copied(&copies, kept));
         Ok(ScanBody { graph, next: body.next.clone(), stacked, counts: body.counts })
     }
+}
+
+/// Whether a loop's body chooses between values, in loops inside of it too.
+fn has_branches(body: &ScanBody) -> bool {
+    body.graph.ids().any(|id| match &body.graph.node(id).op {
+        Op::Ternary(Ternary::Select)
+        | Op::Binary(Binary::Min | Binary::Max)
+        | Op::Reduce(Reduction::Min | Reduction::Max, _) => true,
+        Op::Scan { body, .. } => has_branches(&body.0),
+        _ => false,
+    })
 }
 
 fn copied(copies: &[Option<NodeId>], ids: &[NodeId]) -> Vec<NodeId> {
