@@ -207,7 +207,12 @@ fn atom(rng: &mut ChainRng, s: &Scope) -> String {
 pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> String {
     if depth > 0 && chance(rng, 35) {
         let d = depth - 1;
-        match rng.below(8) {
+        match rng.below(10) {
+            8 | 9 => {
+                if let Some(part) = part_by_function(rng, s, d, len) {
+                    return part;
+                }
+            }
             6 => {
                 if let Some(a) = pick(rng, &s.rows).cloned() {
                     let i = index(rng, s, d);
@@ -253,6 +258,37 @@ pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Str
         Some(v) => format!("{v}[{}]", several(rng, s, len)),
         None => format!("rep_vector({}, {len})", real(rng, s, 0)),
     }
+}
+
+/// A vector of a length by a function that picks, joins or orders elements; nothing where its
+/// argument is not in scope.
+fn part_by_function(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Option<String> {
+    let v = pick(rng, &s.vectors).cloned();
+    let own = match rng.below(10) {
+        0 => format!("head({}, {len})", v?),
+        1 => format!("tail({}, {len})", v?),
+        2 => format!("segment({}, {}, {len})", v?, 1 + rng.below(EXTENT + 1 - len)),
+        3 if len > 1 => {
+            let first = 1 + rng.below(len - 1);
+            let (a, b) = (vector(rng, s, depth, first), vector(rng, s, depth, len - first));
+            format!("append_row({a}, {b})")
+        }
+        4 => format!("reverse({})", vector(rng, s, depth, len)),
+        5 => format!("cumulative_sum({})", vector(rng, s, depth, len)),
+        6 if len == EXTENT => format!("col({}, {})", pick(rng, &s.matrices)?, known_index(rng, s)),
+        7 if len == EXTENT => {
+            format!("row({}, {})'", pick(rng, &s.matrices)?, index(rng, s, depth))
+        }
+        8 if len == EXTENT => format!("diagonal({})", pick(rng, &s.matrices)?),
+        _ => {
+            let array = pick(rng, &s.arrays)?.clone();
+            match len {
+                EXTENT => format!("to_vector({array})"),
+                _ => format!("to_vector({array}[{}])", several(rng, s, len)),
+            }
+        }
+    };
+    Some(own)
 }
 
 /// A condition, on parameters or on data.

@@ -14,6 +14,7 @@ mod collapse;
 mod compare;
 mod containers;
 mod expressions;
+mod ragged;
 mod recurrences;
 mod sections;
 mod shrink;

@@ -302,8 +302,12 @@ impl Maker<'_> {
                 4..=8 => return self.loop_over_range(s, inner),
                 9 => return self.loop_over_elements(s, inner),
                 10 => return self.loop_while(s, inner),
-                11 if place.depth > 1 && chance(self.rng, 40) => {
-                    if let Some(node) = self.sections(s, inner) {
+                11 if place.depth > 1 && chance(self.rng, 60) => {
+                    let found = match self.below(5) {
+                        0..=1 => self.sections(s, inner),
+                        _ => self.ragged(s, inner),
+                    };
+                    if let Some(node) = found {
                         return node;
                     }
                 }
