@@ -345,7 +345,8 @@ impl Both<'_> {
     }
 
     /// Whether the tape's own results move at least a tenth as far as `found` is from them when the
-    /// point moves by 1e-15 of itself.
+    /// point moves by 1e-15 of itself, or are that far from differences of the interpreter's density
+    /// (a step that grows roundings need not grow any where the values are exact).
     fn has_no_digits(
         &mut self,
         point: &[f64],
@@ -360,6 +361,20 @@ impl Both<'_> {
         // What is apart is something else that was recorded.
         if off <= TOLERANCE * own.abs().max(1.0) {
             return false;
+        }
+        let apart = found.gradient.iter().zip(slopes).map(|(a, b)| (a - b).abs());
+        let (worst, distance_there) =
+            apart.enumerate().fold((0, 0.0), |most, (k, d)| if d > most.1 { (k, d) } else { most });
+        if distance_there >= off {
+            let mut at = |by: f64| {
+                let mut near = point.to_vec();
+                near[worst] += by;
+                self.host.log_density(&mut self.known.clone(), &near).unwrap_or(f64::NAN)
+            };
+            let difference = (at(0.1 * STEP) - at(-0.1 * STEP)) / (0.2 * STEP);
+            if (difference - slopes[worst]).abs() >= 0.1 * off {
+                return true;
+            }
         }
         let mut moved = vec![0.0; point.len()];
         (0..6).any(|k| {
