@@ -100,12 +100,12 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostLaneSingle
         | Fault::StaleRegisterSingle
         | Fault::StaleNumberSingle => &[Run("singles 60")],
-        Fault::MaskEndsAtLoop
-        | Fault::OuterMaskInside
-        | Fault::InnerMaskOutside
-        | Fault::StepsUnseenAround
-        | Fault::OverflowTaken
-        | Fault::IndexOfAnotherGraph => &[Run("stan 5000")],
+        Fault::MaskEndsAtLoop | Fault::OuterMaskInside => &[Run("stan 5000")],
+        // Patterns that one of ten thousand random programs has.
+        Fault::InnerMaskOutside | Fault::StepsUnseenAround | Fault::IndexOfAnotherGraph => {
+            &[Test("exmc", "loops_within_loops")]
+        }
+        Fault::OverflowTaken => &[Test("exmc", "choices")],
         Fault::ColumnsForRows => &[Test("exmc-stan", "host_semantics")],
         Fault::LostBlend
         | Fault::DroppedByValue
