@@ -271,13 +271,21 @@ impl Source {
         }
     }
 
+    /// How each loop of a Stan program's density is lowered, a line each.
+    pub(crate) fn loops(&self, options: &CompileOptions) -> Result<String, Failure> {
+        self.program()?;
+        let mut options = options.clone();
+        options.interpreter = Interpreter::Never;
+        Ok(self.compile(&options)?.stan.map_or_else(String::new, |model| model.loops()))
+    }
+
     /// The model as data; a Stan program has none.
     pub(crate) fn model(&self) -> Result<&Model, Failure> {
         match &self.front {
             Front::Json { model, .. } => Ok(model),
             Front::Stan(_) => {
                 let message = "a Stan program is lowered to a graph without this stage";
-                let hint = "its stages are ast, typed, graph, optimised, grad and program";
+                let hint = "its stages are ast, typed, loops, graph, optimised, grad and program";
                 Err(Failure::new(Exit::Usage, message).hint(hint))
             }
         }

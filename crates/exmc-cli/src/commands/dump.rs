@@ -49,6 +49,8 @@ enum Stage {
     /// The coordinates that `exmc sample` would learn: variables with a location and a scale, how
     /// the model has them, and how far each element would be centred
     Coordinates,
+    /// How each loop of a Stan program's density was lowered for the data, and what was tried before
+    Loops,
     /// The log density over the unconstrained vector, as a graph
     Graph,
     /// The log density as the native executor takes it: with the optimisations' work, and what they
@@ -74,6 +76,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         Stage::Json => write_json(source.model()?),
         Stage::Rewritten => rewrite(source.model()?, &options.without_passes())?.print(),
         Stage::Coordinates => coordinates(&source, &options, args.seed)?,
+        Stage::Loops => source.loops(&options)?,
         Stage::Graph => with_drawn(compiled(&options)?.lowered())?,
         Stage::Optimised => optimised(compiled(&options)?.lowered(), &options.without),
         Stage::Grad => gradient(compiled(&options)?.lowered())?,

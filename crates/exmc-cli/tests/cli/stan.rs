@@ -96,6 +96,15 @@ fn stages_of_a_program_are_shown() {
     assert!(dump("typed", 0).stdout.contains("theta"));
     assert!(dump("graph", 0).stdout.contains("input \"theta\""));
     assert!(dump("model", 2).stderr.contains("its stages are ast, typed"));
+    assert_eq!(dump("loops", 0).stdout, "no loop was lowered\n");
+    let text = "parameters { vector[40] v; } model { real h = 1;
+  for (i in 1:40) v[i] ~ normal(0, 1);
+  for (i in 1:40) { h = v[i] + 0.5 * h; target += h; } }";
+    folder.write("loops.stan", text);
+    let ran = folder.exmc(&["dump", "loops.stan", "--stage", "loops"]).ends_with(0);
+    let expected = "2:3: 40 iterations vectorised\n\
+                    3:3: 40 iterations unrolled, then rolled into a scan\n";
+    assert_eq!(ran.stdout, expected);
 }
 
 #[test]
