@@ -58,8 +58,10 @@ pub(super) fn chance(rng: &mut ChainRng, percent: u64) -> bool {
     rng.below(100) < percent
 }
 
+/// A number that sums of round ones do not hit: where they did, the order of a sum would decide a
+/// comparison.
 fn literal(rng: &mut ChainRng) -> String {
-    format!("{:.1}", 0.1 * (rng.below(30) as f64 - 14.0)).replace("-0.0", "0.3")
+    format!("{:.3}", 0.1 * (rng.below(30) as f64 - 14.0) + 0.037)
 }
 
 /// An index between 1 and [`EXTENT`].
