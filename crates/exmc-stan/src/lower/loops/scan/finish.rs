@@ -106,7 +106,10 @@ impl Lowering<'_> {
         if planted(Fault::StepsUnseenAround) {
             return Ok(());
         }
-        for read in steps.reads.values() {
+        let mut inputs: Vec<NodeId> = steps.reads.keys().copied().collect();
+        inputs.sort_unstable();
+        for input in inputs {
+            let read = &steps.reads[&input];
             let home = steps.late[&read.variable].before.level;
             self.touch(read.variable, home, &read.flat, true, Touch::Read)?;
         }
