@@ -264,8 +264,7 @@ impl Source {
             Front::Stan(program) => Ok(program),
             Front::Json { .. } => {
                 let message = "a JSON model has no such stage: it is one of a Stan program";
-                let hint =
-                    "its stages are model, json, rewritten, graph, optimised, grad and program";
+                let hint = "its stages are model, json, rewritten, coordinates, graph, optimised, grad and program";
                 Err(Failure::new(Exit::Usage, message).hint(hint))
             }
         }
@@ -285,7 +284,7 @@ impl Source {
             Front::Json { model, .. } => Ok(model),
             Front::Stan(_) => {
                 let message = "a Stan program is lowered to a graph without this stage";
-                let hint = "its stages are ast, typed, loops, graph, optimised, grad and program";
+                let hint = "its stages are ast, typed, coordinates, loops, graph, optimised, grad and program";
                 Err(Failure::new(Exit::Usage, message).hint(hint))
             }
         }

@@ -49,7 +49,7 @@ enum Stage {
     /// The coordinates that `exmc sample` would learn: variables with a location and a scale, how
     /// the model has them, and how far each element would be centred
     Coordinates,
-    /// How each loop of a Stan program's density was lowered for the data, and what was tried before
+    /// How each loop of a Stan program's density was lowered, and what was tried before
     Loops,
     /// The log density over the unconstrained vector, as a graph
     Graph,

@@ -5,15 +5,12 @@
 //! Everything else is a *member* of a loop (one result per element of the loop), a *sink* of a loop
 //! (a result that is there after the loop's last element) or a *call* (a kernel over whole arrays).
 
+mod indices;
+
 use std::sync::Arc;
 
-use exmc_fault::{Fault, planted};
-use exmc_graph::{
-    Binary, Dependence, EvaluateError, Graph, NodeId, Op, Reduction, Shape, evaluate,
-};
+use exmc_graph::{Binary, Dependence, EvaluateError, Graph, NodeId, Op, Reduction, Shape};
 use rustc_hash::FxHashMap;
-
-use crate::native::run::pack::expand;
 
 /// A value, or a contiguous part of one. A single element stands for as many as its reader wants.
 #[derive(Clone, Copy, Debug)]
@@ -448,47 +445,6 @@ impl Reader<'_> {
         }
         let product = product.expect("there is a factor at least");
         self.push(id, Compute::LogOfFactors, vec![(product, Usage::Lane)], 1, 1)
-    }
-
-    /// An operation that only moves elements.
-    fn move_elements(&mut self, id: NodeId) -> View {
-        let node = self.graph.node(id);
-        let (from, to) = (self.graph.shape(node.args[0]), &node.shape);
-        let index = self.static_index(&node.op, from, to, || moved_index(&node.op, from, to));
-        self.load(id, index)
-    }
-
-    /// An integer node's index. Those of a loop's body are computed now, since they do not change:
-    /// its nodes are not the program's.
-    fn index_of(&mut self, node: NodeId, width: usize) -> Index {
-        if !self.body {
-            return Index::Data { node, width };
-        }
-        if let Some(known) = self.graph.as_constant(node) {
-            return Index::Static(Arc::new(expand(known.values(), width)));
-        }
-        if planted(Fault::IndexOfAnotherGraph) {
-            return Index::Data { node, width };
-        }
-        let numbers = match evaluate(self.graph, &[node], &|_| None) {
-            Ok(known) => expand(known[0].values(), width),
-            Err(error) => {
-                self.failed = Some(error);
-                Vec::new()
-            }
-        };
-        Index::Static(Arc::new(numbers))
-    }
-
-    fn static_index(
-        &mut self,
-        op: &Op,
-        from: &Shape,
-        to: &Shape,
-        make: impl FnOnce() -> Vec<u32>,
-    ) -> Index {
-        let key = (op.clone(), from.clone(), to.clone());
-        Index::Static(Arc::clone(self.indices.entry(key).or_insert_with(|| Arc::new(make()))))
     }
 
     fn load(&mut self, id: NodeId, index: Index) -> View {

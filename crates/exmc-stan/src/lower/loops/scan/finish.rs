@@ -100,8 +100,8 @@ impl Lowering<'_> {
         Some(())
     }
 
-    /// Notes for the loops around that these steps have read and written elements of late variables:
-    /// while steps are walked that is noted for the loops inside only.
+    /// Notes for the loops around that these steps have read and written elements of late
+    /// variables: while steps are walked that is noted for the loops inside only.
     fn touch_around(&mut self, steps: &Steps) -> LowerResult<()> {
         if planted(Fault::StepsUnseenAround) {
             return Ok(());
