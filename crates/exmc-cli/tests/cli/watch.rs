@@ -348,19 +348,16 @@ fn slow_broken_and_many_connections_do_not_hold_it_up() {
         let mut stream = served.connect();
         stream.write_all(b"GET").unwrap();
     }
-    // More than there is room for: some are told so, and all is well when they are gone. Idle
-    // connections are given up after three seconds, so a try that took longer shows nothing.
-    let was_refused = (0..20).any(|_| {
-        let began = Instant::now();
+    // More than there is room for: some are told so, and all is well when they are gone. A try in
+    // which clients of before still had room, or idle ones were given up, shows nothing.
+    let was_refused = (0..30).any(|_| {
         let idle: Vec<TcpStream> = (0..60).map(|_| served.connect()).collect();
         let busy = served.ask(&request);
-        let is_in_time = began.elapsed() < Duration::from_secs(2);
         drop(idle);
-        let is_refused = busy.is_empty() || busy.starts_with("HTTP/1.1 503");
-        assert!(is_refused || !is_in_time, "{busy}");
-        is_refused
+        std::thread::sleep(Duration::from_millis(100));
+        busy.is_empty() || busy.starts_with("HTTP/1.1 503")
     });
-    assert!(was_refused, "no try was quick enough");
+    assert!(was_refused, "sixty connections at once were taken");
     let began = Instant::now();
     while served.status(&request) != 200 {
         assert!(began.elapsed() < Duration::from_secs(15), "it does not recover");
