@@ -134,11 +134,13 @@ fn environment() -> Result<PathBuf, String> {
 }
 
 /// Switches each planted fault of the penalties on in turn and runs their tests, which must fail.
-/// Writes `bench/record/nn-mutants-DATE.md` when it ran all.
+/// Writes `bench/record/nn-mutants-DATE.md` when it ran all. `--release` among the names takes the
+/// optimised build, which the reports have made already.
 ///
 /// # Errors
 /// When the tests fail without a fault, or fewer than 95 % of the faults are caught.
-pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
+pub(crate) fn mutants(args: &[&str]) -> Result<(), String> {
+    let (options, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|a| **a == "--release");
     let source = std::fs::read_to_string(root().join("nn/penalties/src/fault.rs"))
         .map_err(|e| format!("nn/penalties/src/fault.rs: {e}"))?;
     let known = faults(&source);
@@ -151,7 +153,7 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     // from those of the other stages, and Burn be built again.
     let tests = |folder: &str, fault: &str| -> Result<Option<String>, String> {
         let mut command = Command::new(program());
-        command.current_dir(root().join("nn")).args(["test", "--workspace"]);
+        command.current_dir(root().join("nn")).args(["test", "--workspace"]).args(&options);
         for name in test_programs(folder)? {
             command.args(["--test", &name]);
         }
@@ -197,8 +199,10 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     }
     println!("{table}\n{caught} of {} caught", chosen.len());
     if names.is_empty() {
+        let command = ["cargo xtask nn mutants"].iter().chain(&options).copied();
+        let command = command.collect::<Vec<_>>().join(" ");
         let text = format!(
-            "# Planted faults of the penalties\n\n{}\n\nCommand: `cargo xtask nn mutants`. Without a fault all tests of \
+            "# Planted faults of the penalties\n\n{}\n\nCommand: `{command}`. Without a fault all tests of \
              `penalties` and `matrix` pass. {caught} of {} caught.\n\n{table}",
             record::machine(),
             chosen.len()
