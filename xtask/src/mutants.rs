@@ -102,9 +102,10 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::StaleNumberSingle => &[Run("singles 60")],
         Fault::MaskEndsAtLoop | Fault::OuterMaskInside => &[Run("stan 5000")],
         // Patterns that one of ten thousand random programs has.
-        Fault::InnerMaskOutside | Fault::StepsUnseenAround | Fault::IndexOfAnotherGraph => {
-            &[Test("exmc", "loops_within_loops")]
-        }
+        Fault::InnerMaskOutside
+        | Fault::StepTwiceInLayout
+        | Fault::StepsUnseenAround
+        | Fault::IndexOfAnotherGraph => &[Test("exmc", "loops_within_loops")],
         Fault::OverflowTaken => &[Test("exmc", "choices")],
         Fault::ColumnsForRows => &[Test("exmc-stan", "host_semantics")],
         Fault::LostBlend

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(most("A family of distributions for Stan programs"), Some(3));
         assert_eq!(most("An elementwise operation of graphs"), Some(6));
         assert_eq!(most("A model of the calibration campaign"), Some(1));
-        assert_eq!(most("A family of distributions"), Some(6));
+        assert_eq!(most("A family of distributions"), Some(3));
         let all = recipes.iter().flat_map(|recipe| &recipe.insertions);
         for insertion in all.filter(|insertion| !insertion.anchor.is_empty()) {
             let text = std::fs::read_to_string(root().join(&insertion.file)).unwrap();

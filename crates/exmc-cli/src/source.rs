@@ -93,7 +93,15 @@ impl SourceArgs {
             Front::Stan(program)
         } else {
             let model = read_json(&model_text);
-            let model = model.map_err(|e| Failure::from(e).in_file(&self.model))?;
+            let model = model.map_err(|error| {
+                let failure = Failure::from(error).in_file(&self.model);
+                if self.model.extension().is_some_and(|ending| ending == "json") {
+                    return failure;
+                }
+                failure.hint(
+                    "it is read as a model in JSON: the name of a Stan program ends in `.stan`",
+                )
+            })?;
             let mut data = DataSet::new();
             if let (Some(path), Some(text)) = (&self.data, &data_text) {
                 data = read_data(text).map_err(|e| Failure::from(e).in_file(path))?;

@@ -186,7 +186,7 @@ pub fn warnings(
         push(WarningKind::Recovered, share(what, run.recovered, run.n_draws), HINT_RECOVERED);
     }
     let apart = Offenders::among(varying, |s| (s.rhat > thresholds.rhat).then_some(s.rhat));
-    if let Some(text) = apart.describe_worst("R-hat", 2) {
+    if let Some(text) = apart.describe_worst("R-hat", 3) {
         let message = format!("R-hat is above {} for {text}", thresholds.rhat);
         push(WarningKind::Rhat, message, HINT_RHAT);
     }

@@ -115,6 +115,7 @@ faults! {
     QuantitiesTransposed = "quantities-transposed": "Generated quantities read matrices of parameters column by column.",
     QuantitiesStream = "quantities-stream": "Generated quantities of all draws take the random numbers of draw 0.",
     OuterMaskInside = "outer-mask-inside": "A condition on iterations of an outer loop is taken for one on as many lanes of an inner loop.",
+    StepTwiceInLayout = "step-twice-in-layout": "Rows of one step that stand apart count as rows of different steps.",
     StepsUnseenAround = "steps-unseen-around": "A loop around does not see which elements the steps of a loop inside read and write.",
     IndexOfAnotherGraph = "index-of-another-graph": "An index that a loop's body computes is taken from the program's node of the same number.",
     InnerMaskOutside = "inner-mask-outside": "Conditions of an inner loop's lanes stay in force where addresses are found for the iterations around it.",

@@ -3,112 +3,26 @@
 //! Parameters are in the order of the family's table and take names, numbers, arrays and
 //! expressions. Those that have a default are given by name: [`DistSpec::with`].
 
+use crate::distribution::family_table;
 use crate::expr::{Expr, ExprKind};
 use crate::spec::{DistKind, DistSpec};
 use crate::support::Support;
 
 macro_rules! constructors {
-    ($($(#[$meta:meta])* $name:ident($($arg:ident),*)),* $(,)?) => {
-        $($(#[$meta])*
+    ($($(#[doc = $line:literal])+ $module:ident::$family:ident: $name:ident($($arg:ident),*);)*) => {
+        $($(#[doc = $line])+
         pub fn $name($($arg: impl Into<Expr>),*) -> DistSpec {
             family(stringify!($name), vec![$($arg.into()),*])
         })*
 
-        /// Names of the families that have a constructor.
+        /// The constructors with their arguments.
         #[cfg(test)]
         const CONSTRUCTED: &[(&str, &[&str])] =
             &[$((stringify!($name), &[$(stringify!($arg)),*])),*];
     };
 }
 
-constructors!(
-    /// Normal with mean 0 and standard deviation 1.
-    std_normal(),
-    /// Normal with mean and standard deviation.
-    normal(mu, sigma),
-    /// Half of a normal with location 0.
-    half_normal(sigma),
-    /// Student's t with degrees of freedom, location and scale.
-    student_t(nu, mu, sigma),
-    /// Half of a Student's t with location 0.
-    half_student_t(nu, sigma),
-    /// Cauchy with location and scale.
-    cauchy(mu, sigma),
-    /// Half of a Cauchy with location 0.
-    half_cauchy(sigma),
-    /// Laplace (double exponential) with location and scale.
-    laplace(mu, sigma),
-    /// Logistic with location and scale.
-    logistic(mu, sigma),
-    /// Lognormal: the logarithm is normal.
-    lognormal(mu, sigma),
-    /// Exponential with rate.
-    exponential(rate),
-    /// Gamma with shape and rate.
-    gamma(alpha, beta),
-    /// Inverse gamma with shape and scale.
-    inverse_gamma(alpha, beta),
-    /// Chi-square with degrees of freedom.
-    chi_square(nu),
-    /// Weibull with shape and scale.
-    weibull(alpha, sigma),
-    /// Gumbel with location and scale.
-    gumbel(mu, beta),
-    /// Pareto with lower limit and shape.
-    pareto(y_min, alpha),
-    /// Beta with two shapes.
-    beta(alpha, beta),
-    /// Uniform between two limits.
-    uniform(lower, upper),
-    /// Von Mises with mean direction and concentration.
-    von_mises(mu, kappa),
-    /// Skew normal with location, scale and shape.
-    skew_normal(xi, omega, alpha),
-    /// Normal restricted to an interval.
-    truncated_normal(mu, sigma, lower, upper),
-    /// 0 or 1 with probability.
-    bernoulli(theta),
-    /// 0 or 1 with log odds.
-    bernoulli_logit(alpha),
-    /// Successes in n trials with probability.
-    binomial(n, theta),
-    /// Successes in n trials with log odds.
-    binomial_logit(n, alpha),
-    /// Poisson with mean.
-    poisson(lambda),
-    /// Poisson with log mean.
-    poisson_log(alpha),
-    /// Negative binomial with mean and dispersion: variance `mu + mu^2 / phi`.
-    negative_binomial(mu, phi),
-    /// Categories from 0 with probabilities.
-    categorical(theta),
-    /// Categories from 0 with logits.
-    categorical_logit(beta),
-    /// Ordered categories from 0 with predictor and cut points.
-    ordered_logistic(eta, cutpoints),
-    /// Dirichlet with concentrations.
-    dirichlet(alpha),
-    /// Counts of n trials with probabilities.
-    multinomial(n, theta),
-    /// Multivariate normal with mean and covariance matrix.
-    multi_normal(mu, covariance),
-    /// Multivariate normal with mean and lower Cholesky factor of the covariance.
-    multi_normal_cholesky(mu, cholesky),
-    /// Cholesky factors of correlation matrices, with shape (declare `[n, n]`).
-    lkj_corr_cholesky(eta),
-);
-
-/// Gaussian random walk with the standard deviation of a step and of the first value (declare
-/// `[t]`).
-pub fn gaussian_random_walk(sigma: impl Into<Expr>, initial_scale: impl Into<Expr>) -> DistSpec {
-    family("gaussian_random_walk", vec![sigma.into(), initial_scale.into()])
-}
-
-/// Autoregression: coefficients (nearest lag first) and the innovations' standard deviation
-/// (declare `[t]`).
-pub fn ar(coefficients: impl Into<Expr>, sigma: impl Into<Expr>) -> DistSpec {
-    family("ar", vec![coefficients.into(), sigma.into()])
-}
+family_table!(constructors);
 
 impl DistSpec {
     /// Another parameter by its name: those that have a default are not among a constructor's
@@ -196,25 +110,28 @@ pub fn custom<'a>(
 #[cfg(test)]
 mod tests {
     use super::CONSTRUCTED;
-    use crate::distribution::{FAMILIES, find_family};
+    use crate::distribution::FAMILIES;
 
-    /// Those with parameters that have a default, and so constructors of their own.
-    const WITH_DEFAULTS: [&str; 2] = ["ar", "gaussian_random_walk"];
-
+    /// Arguments are the parameters of the family, in order, but for those that have a default.
     #[test]
-    fn every_family_has_a_constructor() {
-        for family in FAMILIES {
-            let name = family.name();
-            let constructed = CONSTRUCTED.iter().any(|(known, _)| *known == name);
-            assert!(constructed || WITH_DEFAULTS.contains(&name), "no constructor of `{name}`");
-        }
-    }
-
-    #[test]
-    fn every_constructor_has_a_family_with_as_many_parameters() {
-        for (name, parameters) in CONSTRUCTED {
-            let family = find_family(name).unwrap_or_else(|| panic!("no family `{name}`"));
-            assert_eq!(family.parameters().len(), parameters.len(), "{name}");
+    fn constructors_take_what_their_families_need() {
+        for (family, (name, arguments)) in FAMILIES.iter().zip(CONSTRUCTED) {
+            assert_eq!(family.name(), *name);
+            let parameters = family.parameters();
+            assert!(arguments.len() <= parameters.len(), "{name}");
+            let is_optional = |k: usize| {
+                let parameter = &parameters[k];
+                parameter.default.is_some() || parameter.same_as.is_some()
+            };
+            for (k, parameter) in parameters.iter().enumerate() {
+                match arguments.get(k) {
+                    Some(argument) => {
+                        let is_known = parameter.name == *argument;
+                        assert!(is_known || parameter.aliases.contains(argument), "{name}");
+                    }
+                    None => assert!(is_optional(k), "{name} cannot give `{}`", parameter.name),
+                }
+            }
         }
     }
 }

@@ -99,3 +99,24 @@ fn indices_out_of_range_in_inner_loops_matter_where_the_condition_holds() {
     let beyond = [0.7, 0.5, -0.4, 0.3, 3.5];
     expect(model, &beyond, f64::NEG_INFINITY, &[]);
 }
+
+/// Each step adds to several elements, several times each; the elements come in an order in which
+/// those of a step stand apart.
+#[test]
+fn steps_that_add_to_several_elements_add_to_each_of_them() {
+    for long in [4, 1500] {
+        // `b` is what steps hand on.
+        let model = format!(
+            "vector[4] b = rep_vector(0.2, 4);
+             array[3] vector[{long}] g = {{rep_vector(x, {long}), rep_vector(v[1], {long}),
+                                          rep_vector(v[2], {long})}};
+             for (t in 1:{long}) {{
+               b = b;
+               for (i in 1:3) for (j in 1:2) g[i, t] += j * v[3];
+             }}
+             target += (sum(g[1]) + 2 * sum(g[2]) + 3 * sum(g[3])) / {long} + sum(b);"
+        );
+        let value = POINT[0] + 2.0 * POINT[1] + 3.0 * POINT[2] + 18.0 * POINT[3] + 0.8;
+        expect(&model, &POINT, value, &[1.0, 2.0, 3.0, 18.0, 0.0]);
+    }
+}

@@ -222,7 +222,7 @@ impl Run<'_> {
         worst.sort_by(|a, b| b.2.rhat.total_cmp(&a.2.rhat));
         let mut is_split = false;
         for (column, name, summary) in worst.iter().take(NAMED) {
-            let rhat = rounded(summary.rhat, Some(2));
+            let rhat = rounded(summary.rhat, Some(3));
             let ess = rounded(summary.ess_bulk, Some(0));
             let mut text = format!("`{name}`: R-hat {rhat}, bulk ESS {ess}");
             if let Some(draws) = self.sample.draws(*column) {

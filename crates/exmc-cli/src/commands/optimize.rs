@@ -41,7 +41,8 @@ pub(crate) struct OptimizeArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
-    /// Write the mode to this file too, which must not exist yet, in the form of CmdStan's CSV
+    /// Write the mode, where there is one, to this file too, which must not exist yet, in the form
+    /// of CmdStan's CSV
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write JSON
@@ -230,7 +231,8 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
     let row = recorded_at(bound, config.seed, &optimum.position)?;
     let failure = no_mode(bound, &optimum);
 
-    if let Some(path) = &args.out {
+    // What is no mode is not stored as one.
+    if let (Some(path), None) = (&args.out, &failure) {
         let mode = Mode { bound, config: &config, jacobian: args.jacobian };
         mode.write(path, (&args.source.model_name(), started), (optimum.logp, &row))?;
     }

@@ -98,7 +98,8 @@ fn a_mode_is_shown_and_written_as_csv() {
 fn what_is_no_mode_is_said_and_ends_with_three() {
     let folder = Folder::with_models();
     // Eight schools as declared: the density grows without bound where tau is zero.
-    let ran = folder.exmc(&["optimize", "schools.json"]).ends_with(3);
+    let ran = folder.exmc(&["optimize", "schools.json", "--out", "mode.csv"]).ends_with(3);
+    assert!(!folder.path("mode.csv").exists(), "what is no mode is stored as one");
     assert!(ran.stderr.contains("`tau`") || ran.stderr.contains("did not converge"), "{ran:?}");
     let json = folder.exmc(&["optimize", "schools.json", "--json"]).ends_with(3).json();
     assert_eq!(json["converged"], false);

@@ -5,16 +5,14 @@
 //! lists them all. Wrappers that take other distributions (mixtures, truncation …) are in `dist`.
 //!
 //! # Add a distribution
-//! 1. A file here with a unit struct and its `Distribution` impl; its `mod` line and a line in
-//!    [`FAMILIES`].
-//! 2. A constructor in `distributions.rs`.
-//! 3. Golden values: a generator's row in `tests/data/continuous.py` (`discrete.py`,
-//!    `multivariate.csv`), and a row of example arguments in `tests/continuous/examples.rs`
-//!    (`tests/discrete_multivariate/examples.rs`). The tests in that folder check normalisation,
-//!    gradient, draws against the distribution function and edges, and fail until the family has
-//!    its rows.
-//! 4. A line in the tables of docs/model-json.md.
-//! 5. If Stan has it: a row in `exmc-stan/src/families`, as docs/recipes.md shows.
+//! 1. A file here with a unit struct and its `Distribution` impl.
+//! 2. Its `mod` line and its row in `family_table` below, from which the list of families, the
+//!    constructor and the row in docs/model-json.md are made (`EXMC_BLESS=1` writes the latter).
+//! 3. Golden values and example arguments: rows in `tests/data/continuous.py` (`discrete.py`;
+//!    `multivariate.csv` and `tests/discrete_multivariate/examples.rs`). The tests in these folders
+//!    check normalisation, gradient, draws against the distribution function and edges, and fail
+//!    until the family has its rows.
+//! 4. If Stan has it: a row in `exmc-stan/src/families`, as docs/recipes.md shows.
 
 use std::fmt;
 
@@ -193,48 +191,119 @@ pub trait Distribution: fmt::Debug + Sync + Send {
     }
 }
 
-/// Every family, by name.
-pub const FAMILIES: &[&dyn Distribution] = &[
-    &autoregressive::Autoregressive,
-    &bernoulli::Bernoulli,
-    &bernoulli_logit::BernoulliLogit,
-    &beta::Beta,
-    &binomial::Binomial,
-    &binomial_logit::BinomialLogit,
-    &categorical::Categorical,
-    &categorical_logit::CategoricalLogit,
-    &cauchy::Cauchy,
-    &chi_square::ChiSquare,
-    &dirichlet::Dirichlet,
-    &exponential::Exponential,
-    &gamma::Gamma,
-    &gaussian_random_walk::GaussianRandomWalk,
-    &gumbel::Gumbel,
-    &half_cauchy::HalfCauchy,
-    &half_normal::HalfNormal,
-    &half_student_t::HalfStudentT,
-    &inverse_gamma::InverseGamma,
-    &laplace::Laplace,
-    &lkj_corr_cholesky::LkjCorrCholesky,
-    &logistic::Logistic,
-    &lognormal::Lognormal,
-    &multi_normal::MultiNormal,
-    &multi_normal_cholesky::MultiNormalCholesky,
-    &multinomial::Multinomial,
-    &negative_binomial::NegativeBinomial,
-    &normal::Normal,
-    &ordered_logistic::OrderedLogistic,
-    &pareto::Pareto,
-    &poisson::Poisson,
-    &poisson_log::PoissonLog,
-    &skew_normal::SkewNormal,
-    &std_normal::StdNormal,
-    &student_t::StudentT,
-    &truncated_normal::TruncatedNormal,
-    &uniform::Uniform,
-    &von_mises::VonMises,
-    &weibull::Weibull,
-];
+/// Hands the rows of all families to a macro: what it is, its type, and its constructor with the
+/// parameters that have no default.
+macro_rules! family_table {
+    ($use:ident) => {
+        $use! {
+            /// Autoregressive series of fixed order with normal noise.
+            ///
+            /// Coefficients have the nearest lag first, `sigma` is the innovations' standard
+            /// deviation; declare the shape `[t]`.
+            autoregressive::Autoregressive: ar(coefficients, sigma);
+            /// Bernoulli distribution: the probability of a 1.
+            bernoulli::Bernoulli: bernoulli(theta);
+            /// Bernoulli distribution of which the log odds are given.
+            bernoulli_logit::BernoulliLogit: bernoulli_logit(alpha);
+            /// Beta distribution: two shapes.
+            beta::Beta: beta(alpha, beta);
+            /// Binomial distribution: number of trials and probability of success.
+            binomial::Binomial: binomial(n, theta);
+            /// Binomial distribution of which the log odds of success are given.
+            binomial_logit::BinomialLogit: binomial_logit(n, alpha);
+            /// Categorical distribution: categories counted from 0, by their probabilities.
+            categorical::Categorical: categorical(theta);
+            /// Categorical distribution: categories counted from 0, by their log odds.
+            categorical_logit::CategoricalLogit: categorical_logit(beta);
+            /// Cauchy distribution: location and scale; it has no mean.
+            cauchy::Cauchy: cauchy(mu, sigma);
+            /// Chi-square distribution: degrees of freedom.
+            chi_square::ChiSquare: chi_square(nu);
+            /// Dirichlet distribution over probability vectors.
+            dirichlet::Dirichlet: dirichlet(alpha);
+            /// Exponential distribution: the **rate** (not the mean), as in Stan.
+            exponential::Exponential: exponential(rate);
+            /// Gamma distribution: shape and **rate** (not scale), as in Stan.
+            gamma::Gamma: gamma(alpha, beta);
+            /// Gaussian random walk: a series of which the steps are independent and normal.
+            ///
+            /// The standard deviations are those of a step and of the first value; declare the
+            /// shape `[t]`.
+            gaussian_random_walk::GaussianRandomWalk: gaussian_random_walk(sigma, initial_scale);
+            /// Gumbel distribution (largest extreme value): location and scale.
+            gumbel::Gumbel: gumbel(mu, beta);
+            /// Half-Cauchy distribution: the size of a Cauchy with location 0.
+            half_cauchy::HalfCauchy: half_cauchy(sigma);
+            /// Half-normal distribution: the size of a normal with location 0.
+            half_normal::HalfNormal: half_normal(sigma);
+            /// Half Student's t distribution: the size of a Student's t with location 0.
+            half_student_t::HalfStudentT: half_student_t(nu, sigma);
+            /// Inverse gamma distribution: shape and scale; its reciprocal is gamma with that shape
+            /// and rate.
+            inverse_gamma::InverseGamma: inverse_gamma(alpha, beta);
+            /// Laplace (double exponential) distribution: location and scale.
+            laplace::Laplace: laplace(mu, sigma);
+            /// LKJ distribution of correlation matrices, on their lower Cholesky factors.
+            ///
+            /// Declare the shape `[n, n]`.
+            lkj_corr_cholesky::LkjCorrCholesky: lkj_corr_cholesky(eta);
+            /// Logistic distribution: location and scale.
+            logistic::Logistic: logistic(mu, sigma);
+            /// Lognormal distribution: location and standard deviation of the logarithm.
+            lognormal::Lognormal: lognormal(mu, sigma);
+            /// Multivariate normal distribution by its mean and **covariance** matrix.
+            multi_normal::MultiNormal: multi_normal(mu, covariance);
+            /// Multivariate normal distribution by its mean and the **Cholesky factor** of its
+            /// covariance.
+            multi_normal_cholesky::MultiNormalCholesky: multi_normal_cholesky(mu, cholesky);
+            /// Multinomial distribution: counts of categories in a number of trials.
+            multinomial::Multinomial: multinomial(n, theta);
+            /// Negative binomial distribution by its **mean** and **dispersion**: variance $\mu +
+            /// \mu^2/\phi$.
+            negative_binomial::NegativeBinomial: negative_binomial(mu, phi);
+            /// Normal distribution: location and **standard deviation** (not variance), as in Stan.
+            normal::Normal: normal(mu, sigma);
+            /// Ordered logistic distribution: a latent logistic variable cut into categories
+            /// counted from 0.
+            ordered_logistic::OrderedLogistic: ordered_logistic(eta, cutpoints);
+            /// Pareto distribution: smallest outcome and shape.
+            pareto::Pareto: pareto(y_min, alpha);
+            /// Poisson distribution: the rate is the mean.
+            poisson::Poisson: poisson(lambda);
+            /// Poisson distribution of which the log of the rate is given.
+            poisson_log::PoissonLog: poisson_log(alpha);
+            /// Skew normal distribution: location, scale and shape (0 is the normal).
+            skew_normal::SkewNormal: skew_normal(xi, omega, alpha);
+            /// Standard normal distribution: no parameters, so that no time goes into a location
+            /// and a scale.
+            std_normal::StdNormal: std_normal();
+            /// Student's t distribution: degrees of freedom, location and scale.
+            student_t::StudentT: student_t(nu, mu, sigma);
+            /// Truncated normal distribution: location and standard deviation of the whole, lower
+            /// and upper limit.
+            truncated_normal::TruncatedNormal: truncated_normal(mu, sigma, lower, upper);
+            /// Uniform distribution between two limits, 0 and 1 unless given.
+            uniform::Uniform: uniform(lower, upper);
+            /// Von Mises distribution of an angle: mean direction and concentration.
+            von_mises::VonMises: von_mises(mu, kappa);
+            /// Weibull distribution: shape and scale.
+            weibull::Weibull: weibull(alpha, sigma);
+        }
+    };
+}
+pub(crate) use family_table;
+
+macro_rules! families {
+    ($($(#[doc = $line:literal])+ $module:ident::$family:ident: $name:ident($($arg:ident),*);)*) => {
+        /// Every family, by name.
+        pub const FAMILIES: &[&dyn Distribution] = &[$(&$module::$family),*];
+
+        /// What each of [`FAMILIES`] is: lines of text, the first paragraph in one sentence.
+        pub const SUMMARIES: &[&[&str]] = &[$(&[$($line),+]),*];
+    };
+}
+
+family_table!(families);
 
 /// The family of that name or alias.
 pub fn find_family(name: &str) -> Option<&'static dyn Distribution> {

@@ -80,7 +80,7 @@ fn fits(e: &Example) {
 
 #[test]
 fn follow_the_distribution_function() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         fits(e);
     }
 }
@@ -88,7 +88,7 @@ fn follow_the_distribution_function() {
 /// The same stream gives the same draw at any location and scale, stretched.
 #[test]
 fn of_location_scale_families_are_shifted_and_stretched() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         let f = family(e.family);
         let Some(ls) = f.location_scale() else { continue };
         let mut standard = e.parameters.to_vec();

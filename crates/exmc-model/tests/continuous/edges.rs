@@ -41,7 +41,7 @@ fn sides(name: &str, parameters: &[f64]) -> [Vec<f64>; 2] {
 
 #[test]
 fn parameters_outside_their_supports_are_seen() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         for (k, parameter) in family(e.family).parameters().iter().enumerate() {
             let wrong: &[f64] = match parameter.support {
                 Support::Real => &[f64::NAN],
@@ -61,7 +61,7 @@ fn parameters_outside_their_supports_are_seen() {
 
 #[test]
 fn outcomes_outside_the_support_are_seen() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         let support = family(e.family).support();
         assert!(!inside(support, f64::NAN, e.parameters), "{}", e.family);
         for y in outer_points(e.family, e.parameters) {
@@ -103,7 +103,7 @@ fn infinite_outcomes_have_no_density() {
 
 #[test]
 fn distribution_functions_end_at_zero_and_one() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         if compile(e.family, Lcdf, 1).is_none() {
             continue;
         }

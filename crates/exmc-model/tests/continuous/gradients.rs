@@ -31,7 +31,7 @@ fn check(what: &str, compiled: &Compiled, y: f64, parameters: &[f64]) {
 
 #[test]
 fn of_densities_and_distribution_functions() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         for quantity in [Lpdf, Lcdf, Lccdf] {
             let Some(compiled) = compile(e.family, quantity, 1) else { continue };
             for y in e.outcomes {
@@ -124,7 +124,7 @@ fn of_a_students_t_next_to_its_location() {
 /// Infinite outcomes and outcomes beyond the support have constant distribution functions.
 #[test]
 fn vanish_outside_the_support() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         for quantity in [Lcdf, Lccdf] {
             let Some(compiled) = compile(e.family, quantity, 1) else { continue };
             for y in super::edges::outer_points(e.family, e.parameters) {
@@ -139,7 +139,7 @@ fn vanish_outside_the_support() {
 /// Scales far from one, in both directions, with outcomes to match.
 #[test]
 fn stay_finite_at_extreme_scales() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         let f = family(e.family);
         let Some(ls) = f.location_scale() else { continue };
         for scale in [1e-30, 1e-12, 1e12, 1e30] {

@@ -68,7 +68,7 @@ fn moment(e: &Example, centre: f64, power: i32) -> f64 {
 
 #[test]
 fn every_density_integrates_to_one() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         let total = moment(e, 0.0, 0);
         assert!((total - 1.0).abs() < 1e-8, "{} {:?}: {total}", e.family, e.parameters);
     }
@@ -76,7 +76,7 @@ fn every_density_integrates_to_one() {
 
 #[test]
 fn means_and_variances_are_those_of_the_density() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         let Some((mean, variance)) = family(e.family).mean_variance(e.parameters) else {
             let without = ["cauchy", "half_cauchy", "von_mises"].contains(&e.family);
             assert!(without || e.parameters[0] < 2.0, "{} {:?}", e.family, e.parameters);
@@ -110,7 +110,7 @@ fn moments_that_do_not_exist_are_not_given() {
 /// The density is the slope of the distribution function: in integrated form, between two outcomes.
 #[test]
 fn distribution_functions_are_integrals_of_the_density() {
-    for e in EXAMPLES {
+    for e in EXAMPLES.iter() {
         let Some(cdf) = compile(e.family, Lcdf, 1) else { continue };
         let at = |y: f64| cdf.values(&[y], e.parameters)[0].exp();
         for pair in e.outcomes.windows(2) {

@@ -1,4 +1,5 @@
-"""Writes continuous.csv: log densities and log distribution functions of univariate families.
+"""Writes continuous.csv, log densities and log distribution functions of univariate families, and
+continuous_examples.csv, ordinary arguments of each.
 
 Needs mpmath only. Every formula is the textbook one with enough digits that it does not matter how it
 cancels; outcomes and parameters are doubles and taken exactly. Run: python continuous.py (half a minute).
@@ -411,6 +412,51 @@ CASES = {
     ),
 }
 
+# Ordinary arguments, on which the general tests run: parameters, a point of the support to integrate from in both directions (an end where
+# there is one), a typical distance from it, and outcomes in the middle and in both tails at none of which a derivative jumps.
+EXAMPLES = {
+    "normal": [((0.5, 2.0), 0.5, 2.0, [-7.0, 0.0, 1.5, 6.0])],
+    "std_normal": [((), 0.0, 1.0, [-4.0, -0.3, 0.7, 3.0])],
+    "half_normal": [((1.5,), 0.0, 1.5, [0.05, 0.7, 2.0, 6.0])],
+    "student_t": [
+        ((5.0, 1.0, 2.0), 1.0, 2.0, [-30.0, -0.5, 1.2, 4.0, 25.0]),
+        ((0.8, 0.0, 1.0), 0.0, 1.0, [-30.0, -0.5, 0.2, 4.0]),
+    ],
+    "half_student_t": [((4.5, 0.7), 0.0, 0.7, [0.03, 0.4, 1.3, 9.0])],
+    "cauchy": [((-1.0, 0.8), -1.0, 0.8, [-90.0, -1.3, -0.8, 0.4, 40.0])],
+    "half_cauchy": [((2.0,), 0.0, 2.0, [0.1, 1.3, 2.6, 50.0])],
+    "laplace": [((0.5, 1.2), 0.5, 1.2, [-9.0, 0.1, 0.8, 7.0])],
+    "logistic": [((1.0, 0.6), 1.0, 0.6, [-9.0, 0.8, 1.3, 14.0])],
+    "lognormal": [((0.3, 0.6), 0.0, 1.0, [0.05, 0.8, 1.6, 9.0])],
+    "exponential": [((2.5,), 0.0, 0.4, [0.02, 0.4, 3.0])],
+    "gamma": [
+        ((3.2, 2.0), 0.0, 1.5, [0.05, 0.9, 2.0, 8.0]),
+        ((0.6, 0.5), 0.0, 1.0, [0.01, 0.9, 12.0]),
+    ],
+    "inverse_gamma": [((4.5, 2.0), 0.0, 0.5, [0.1, 0.4, 1.0, 6.0])],
+    "chi_square": [((5.0,), 0.0, 4.0, [0.2, 3.0, 7.0, 30.0])],
+    "weibull": [((1.7, 2.0), 0.0, 2.0, [0.05, 1.1, 2.7, 7.0])],
+    "gumbel": [((0.4, 1.3), 0.4, 1.3, [-3.0, 0.1, 1.3, 12.0])],
+    "pareto": [((1.5, 4.5), 1.5, 0.5, [1.6, 2.2, 9.0])],
+    "beta": [
+        ((2.5, 4.0), 0.0, 1.0, [0.03, 0.3, 0.6, 0.97]),
+        ((0.7, 0.6), 0.0, 1.0, [0.03, 0.3, 0.6, 0.97]),
+    ],
+    "uniform": [((-1.0, 3.5), -1.0, 1.0, [-0.9, 1.0, 3.2])],
+    "von_mises": [((0.7, 2.3), 0.7, 1.0, [-3.0, 0.3, 1.0, 2.9])],
+    "skew_normal": [
+        ((0.5, 1.5, 3.0), 0.5, 1.5, [-3.0, -1.0, 0.4, 0.7, 2.0, 6.0]),
+        ((0.0, 1.0, -0.6), 0.0, 1.0, [-3.0, -0.2, 0.4, 5.0]),
+    ],
+    "truncated_normal": [
+        ((0.5, 2.0, -1.0, 4.0), -1.0, 1.0, [-0.9, 0.4, 3.5]),
+        ((0.5, 2.0, 6.0, INF), 6.0, 1.0, [6.1, 7.0, 11.0]),
+        ((0.5, 2.0, -INF, 0.0), 0.0, 1.0, [-7.0, -0.5, -0.1]),
+        ((0.5, 2.0, -INF, INF), 0.5, 2.0, [-3.5, 0.4, 3.0]),
+        ((0.5, 2.0, 0.7, 0.71), 0.7, 1.0, [0.702, 0.707]),
+    ],
+}
+
 
 def main():
     rows = ["family,quantity,outcome,parameters,value,terms"]
@@ -433,8 +479,14 @@ def main():
                         else:
                             value = log(p) if p > 0 else -inf
                         rows.append(f"{family},{quantity},{text(outcome)},{shown},{text(value)},0")
-    path = pathlib.Path(__file__).with_name("continuous.csv")
-    path.write_text("\n".join(rows) + "\n")
+    here = pathlib.Path(__file__)
+    here.with_name("continuous.csv").write_text("\n".join(rows) + "\n")
+    rows = ["family,parameters,origin,scale,outcomes"]
+    for family, examples in EXAMPLES.items():
+        for parameters, origin, scale, outcomes in examples:
+            listed = ["|".join(text(x) for x in numbers) for numbers in (parameters, outcomes)]
+            rows.append(f"{family},{listed[0]},{text(origin)},{text(scale)},{listed[1]}")
+    here.with_name("continuous_examples.csv").write_text("\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 //! The guide to the JSON form names everything that there is, and its examples are right.
 
 use exmc_graph::Op;
-use exmc_model::distribution::FAMILIES;
-use exmc_model::{Model, function_names, read_data, read_json, write_json};
+use exmc_model::distribution::{Distribution, FAMILIES, Parameter, SUMMARIES};
+use exmc_model::{Model, Support, function_names, read_data, read_json, write_json};
 
 const GUIDE: &str = include_str!("../../../../docs/model-json.md");
 
@@ -24,21 +24,73 @@ fn every_function_and_distribution_is_in_the_guide() {
     for name in function_names() {
         assert!(GUIDE.contains(&format!("\n| `{name}` (")), "function {name} has no row");
     }
-    for family in FAMILIES {
-        let start = format!("\n| `{}` |", family.name());
-        let row =
-            GUIDE.split_once(&start).unwrap_or_else(|| panic!("{} has no row", family.name()));
-        let row = row.1.lines().next().unwrap();
-        let names =
-            family.parameters().iter().flat_map(|p| std::iter::once(&p.name).chain(p.aliases));
-        for name in names.chain(family.aliases()) {
-            assert!(
-                row.contains(&format!("`{name}`")),
-                "the row of {} lacks {name}",
-                family.name()
-            );
-        }
+}
+
+/// What a parameter may be, in the guide's words.
+fn values(parameter: &Parameter) -> &'static str {
+    match (parameter.support, parameter.rank) {
+        (Support::Real, 0) => "real",
+        (Support::Real, _) => "real vector",
+        (Support::Positive, 0) => "positive",
+        (Support::Positive, _) => "positive vector",
+        (Support::NonNegative, _) => "zero or positive",
+        (Support::Unit, _) => "in [0, 1]",
+        (Support::Count, _) => "a count",
+        (Support::Simplex, _) => "a simplex",
+        (Support::Ordered, _) => "increasing",
+        (Support::PositiveDefinite, _) => "positive definite matrix",
+        (Support::CholeskyFactor, _) => "Cholesky factor",
+        (other, rank) => panic!("the guide has no words for {other:?} of rank {rank}"),
     }
+}
+
+/// The row of a family in the guide.
+fn row(family: &dyn Distribution, summary: &[&str]) -> String {
+    let all = family.parameters();
+    let quoted = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let parameter = |p: &Parameter| {
+        let mut more = Vec::new();
+        if !p.aliases.is_empty() {
+            more.push(format!("or {}", quoted(p.aliases)));
+        }
+        more.push(values(p).to_owned());
+        match (p.default, p.same_as) {
+            (Some(value), _) => more.push(format!("default {value}")),
+            (None, Some(other)) => more.push(format!("default: as `{}`", all[other].name)),
+            (None, None) => {}
+        }
+        format!("`{}` ({})", p.name, more.join("; "))
+    };
+    let parameters: Vec<_> = all.iter().map(parameter).collect();
+    let summary: Vec<_> =
+        summary.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
+    let summary = summary.join(" ");
+    let (name, aliases) = (family.name(), quoted(family.aliases()));
+    let parameters = parameters.join(", ");
+    format!("| `{name}` | {aliases} | {parameters} | {} |\n", summary.trim_end_matches('.'))
+}
+
+/// `EXMC_BLESS=1` writes the table anew.
+#[test]
+fn the_table_of_distributions_is_that_of_the_families() {
+    let rows = FAMILIES.iter().zip(SUMMARIES).map(|(family, summary)| row(*family, summary));
+    let table: String = rows.collect();
+    let head = "| distribution | also called | parameters, in order | what |\n|---|---|---|---|\n";
+    let (before, rest) = GUIDE.split_once(head).unwrap();
+    let (found, after) = rest.split_once("\n\n").unwrap();
+    let found = format!("{found}\n");
+    if found != table && std::env::var_os("EXMC_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model-json.md");
+        std::fs::write(path, format!("{before}{head}{table}\n{after}")).unwrap();
+        return;
+    }
+    for (found, expected) in found.lines().zip(table.lines()) {
+        assert_eq!(found, expected, "EXMC_BLESS=1 writes the table anew");
+    }
+    assert_eq!(found, table, "EXMC_BLESS=1 writes the table anew");
 }
 
 #[test]

@@ -179,12 +179,14 @@ impl<'p, 't> Reader<'p, 't> {
         }
         let message = format!("the data have no `{name}`, which the program declares");
         let error = Diagnostic::error(Class::Data, declaration.span, message);
-        let hint = if others {
-            format!("add \"{name}\" to `{}`", self.name)
+        self.diagnostics.push(if others {
+            error.help(format!("add \"{name}\" to `{}`", self.name))
+        } else if self.text == "{}" {
+            // Nothing was given, which is for who asked to say.
+            error
         } else {
-            format!("`{}` holds none of the program's variables", self.name)
-        };
-        self.diagnostics.push(error.help(hint));
+            error.help(format!("`{}` holds none of the program's variables", self.name))
+        });
     }
 
     /// A value under its declaration, or nothing and an error.

@@ -253,13 +253,26 @@ impl Lowering<'_> {
             total = self.blend(&mask, &total, &zero);
         }
         let home_lanes = self.env.levels[home].count;
-        let of_steps = match self.is_late(id) {
+        let mut of_steps = match self.is_late(id) {
             true => Some(self.sums_of_steps(id, &order, each)?),
             false => None,
         };
         self.touch_sums(id, home, &order, each)?;
-        // Row `k` of what is added, in the order of addresses: contributions of an address are
-        // together.
+        // Elements in ascending order, but what one step adds to stands together.
+        let mut elements: Vec<u32> = (0..seen.len() as u32).collect();
+        if let Some(of) = &mut of_steps
+            && !planted(Fault::StepTwiceInLayout)
+        {
+            elements.sort_by_key(|k| of[*k as usize]);
+            of.sort_unstable();
+        }
+        let mut ranks = vec![0; seen.len()];
+        elements.iter().zip(0..).for_each(|(k, rank)| ranks[*k as usize] = rank);
+        for (address, _) in &mut order {
+            *address = ranks[seen.partition_point(|s| s < address)];
+        }
+        let seen: Vec<u32> = elements.iter().map(|k| seen[*k as usize]).collect();
+        // Row `k` of what is added, by elements: contributions to one are together.
         order.sort_unstable();
         let spread = |k: u32| if total.lanes { k } else { k % each as u32 };
         let positions: Vec<u32> = order.iter().map(|(_, k)| spread(*k)).collect();
@@ -277,7 +290,7 @@ impl Lowering<'_> {
         let old_shared = old.as_known().cloned();
         let new = if let (Some(old), Some(value)) = (&old_shared, total.as_known()) {
             let values = pick_known(value, &positions, &[positions.len()]);
-            sum_known(old, &values, &order, &seen)
+            sum_known(old, &values, &order)
         } else {
             let node = total.to_node(&mut self.graph);
             let values = super::variables::gather::pick(
@@ -286,7 +299,7 @@ impl Lowering<'_> {
                 &positions,
                 &[positions.len()],
             );
-            let sums = self.group_sums(values, &order, &seen);
+            let sums = self.group_sums(values, &order, seen.len());
             let old = match &old_shared {
                 Some(known) => constant(&mut self.graph, known),
                 None => old.to_node(&mut self.graph),
@@ -300,40 +313,40 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    fn group_sums(&mut self, values: NodeId, order: &[(u32, u32)], seen: &[u32]) -> NodeId {
+    /// The sums of values for each of `count` elements; `order` has each value's element first.
+    fn group_sums(&mut self, values: NodeId, order: &[(u32, u32)], count: usize) -> NodeId {
         let g = &mut self.graph;
         let values = g.broadcast_to(values, &Shape::from([order.len()]));
-        let each = order.len() / seen.len();
-        let even = order.len().is_multiple_of(seen.len())
-            && order.chunks(each).zip(seen).all(|(group, s)| group.iter().all(|(a, _)| a == s));
+        let each = order.len() / count;
+        let even = order.len().is_multiple_of(count)
+            && (order.chunks(each).zip(0..))
+                .all(|(group, element)| group.iter().all(|(own, _)| *own == element));
         if even {
-            let table = g.reshape(values, [seen.len(), each]);
+            let table = g.reshape(values, [count, each]);
             return g.reduce(Reduction::Sum, table, &[1]);
         }
-        let index: Vec<usize> =
-            order.iter().map(|(address, _)| seen.partition_point(|s| s < address)).collect();
+        let index: Vec<usize> = order.iter().map(|(element, _)| *element as usize).collect();
         let index = g.constant(Tensor::indices(&index));
-        g.apply(Op::ScatterAdd { len: seen.len() }, &[values, index])
+        g.apply(Op::ScatterAdd { len: count }, &[values, index])
             .expect("one index was made for each value")
     }
 }
 
+/// Values added to known elements; `order` has each value's element first.
 fn sum_known(
     old: &crate::value::Value,
     values: &crate::value::Value,
     order: &[(u32, u32)],
-    seen: &[u32],
 ) -> Source {
     use super::variables::lane_value::{int_value, ints, real_value, reals};
-    let place = |address: &u32| seen.partition_point(|s| s < address);
     if let (Some(old), Some(values)) = (ints(old), ints(values)) {
         let mut sums = old.into_owned();
-        order.iter().zip(values.iter()).for_each(|((a, _), v)| sums[place(a)] += v);
-        return Source::Known(int_value(&[seen.len()], sums));
+        order.iter().zip(values.iter()).for_each(|((k, _), v)| sums[*k as usize] += v);
+        return Source::Known(int_value(&[sums.len()], sums));
     }
     let mut sums = reals(old).into_owned();
-    order.iter().zip(reals(values).iter()).for_each(|((a, _), v)| sums[place(a)] += v);
-    Source::Known(real_value(&[seen.len()], sums))
+    order.iter().zip(reals(values).iter()).for_each(|((k, _), v)| sums[*k as usize] += v);
+    Source::Known(real_value(&[sums.len()], sums))
 }
 
 /// What `x = …` adds to `x`, if that is all it does: the other terms of a sum, or one that is

@@ -14,6 +14,7 @@ mod collapse;
 mod compare;
 mod containers;
 mod expressions;
+mod grids;
 mod ragged;
 mod recurrences;
 mod sections;

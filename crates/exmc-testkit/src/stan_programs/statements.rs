@@ -302,10 +302,12 @@ impl Maker<'_> {
                 4..=8 => return self.loop_over_range(s, inner),
                 9 => return self.loop_over_elements(s, inner),
                 10 => return self.loop_while(s, inner),
-                11 if place.depth > 1 && chance(self.rng, 60) => {
+                11 if place.depth > 1 => {
                     let found = match self.below(5) {
-                        0..=1 => self.sections(s, inner),
-                        _ => self.ragged(s, inner),
+                        0 => self.sections(s, inner),
+                        1 => self.ragged(s, inner),
+                        2 => None,
+                        _ => self.grids(s, inner),
                     };
                     if let Some(node) = found {
                         return node;

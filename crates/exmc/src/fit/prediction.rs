@@ -194,7 +194,7 @@ impl Fit {
 fn with_data(model: &StanModel, data: &DataSet) -> Result<StanModel, Error> {
     let mut all = read_data(model.data_text())?;
     replace(&mut all, data);
-    model.rebind("new data", &write_data(&all))
+    model.rebind("the run's data with the new", &write_data(&all))
 }
 
 fn replace(all: &mut DataSet, data: &DataSet) {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{DType, Dependence, Graph, NodeId, Op, Role, Shape, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -143,15 +144,19 @@ impl<'a> StepBody<'a> {
         self.layouts[number].clone()
     }
 
-    /// The number of a list of steps.
-    pub(super) fn layout_of(&mut self, steps: &[u32]) -> usize {
-        match self.layouts.iter().position(|own| **own == *steps) {
-            Some(number) => number,
-            None => {
-                self.layouts.push(steps.into());
-                self.layouts.len() - 1
-            }
+    /// The number of a list of steps, none of which comes twice: rows of a step that stand apart
+    /// are not one row of it.
+    pub(super) fn layout_of(&mut self, steps: &[u32]) -> Option<usize> {
+        if let Some(number) = self.layouts.iter().position(|own| **own == *steps) {
+            return Some(number);
         }
+        let mut has_row = vec![false; self.steps.count];
+        let comes_twice = |step: &u32| std::mem::replace(&mut has_row[*step as usize], true);
+        if steps.iter().any(comes_twice) && !planted(Fault::StepTwiceInLayout) {
+            return None;
+        }
+        self.layouts.push(steps.into());
+        Some(self.layouts.len() - 1)
     }
 
     /// The extents of one step's part of an array with rows of a layout's steps: several rows of a

@@ -66,7 +66,7 @@ impl StepBody<'_> {
         if !even || own * count != read.steps.len() {
             return None;
         }
-        let layout = self.layout_of(&rows);
+        let layout = self.layout_of(&rows)?;
         let origins = self.origins(id, &rows)?;
         let each = origins.len() / count;
         let node = self.carried(&origins, each, &rows)?;
@@ -304,7 +304,7 @@ impl StepBody<'_> {
             return None;
         }
         let elements: Vec<Element> = chain.table.iter().flatten().copied().collect();
-        let layout = self.layout_of(&steps);
+        let layout = self.layout_of(&steps)?;
         let value = self.chosen(&elements, layout)?;
         // Steps that leave nothing may have no number that could be computed.
         let mut partial = false;

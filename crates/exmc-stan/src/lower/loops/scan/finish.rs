@@ -281,7 +281,7 @@ impl StepBody<'_> {
                 let first = group[0].0 * each as u32;
                 in_output.extend((0..group.len() as u32).map(|k| first + k));
             }
-            let layout = self.layout_of(&present);
+            let layout = self.layout_of(&present)?;
             let mut node = self.chosen(&rows, layout)?;
             if layout != ALL {
                 let mask = self.mask(present.iter().copied())?;

@@ -202,7 +202,7 @@ impl StepBody<'_> {
         let mut told: Vec<u32> = places.iter().flatten().copied().collect();
         told.dedup();
         if places.iter().all(Option::is_some) {
-            return fits(&told).then(|| self.layout_of(&told));
+            return if fits(&told) { self.layout_of(&told) } else { None };
         }
         let all = self.layout(ALL);
         if fits(&all) {
@@ -210,8 +210,9 @@ impl StepBody<'_> {
         }
         let noted = self.steps.layouts.iter().find(|steps| fits(steps)).cloned();
         match noted {
-            Some(steps) => Some(self.layout_of(&steps)),
-            None => fits(&told).then(|| self.layout_of(&told)),
+            Some(steps) => self.layout_of(&steps),
+            None if fits(&told) => self.layout_of(&told),
+            None => None,
         }
     }
 
