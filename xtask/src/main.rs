@@ -36,11 +36,12 @@ const USAGE: &str = "\
 cargo xtask ci                       format, lints, documentation, tidy, tests, files and pages, as integration runs them
 cargo xtask test [--quick]           all tests, of the engine and of nn/; --quick for a short loop
 cargo xtask nn                       format, lints, documentation and tests of nn/, the workspace on Burn
-cargo xtask nn mutants [NAME ...]    shows that a test catches each planted fault of the penalties; writes bench/record
-cargo xtask nn backend tch|vulkan|wgpu [--python PATH] [--record]
-                                     the tables of penalties and logits with a backend that needs more than Rust: a Vulkan
-                                     driver, or PyTorch 2.9.0 (of the Python PATH, of LIBTORCH, or installed by pip into the
-                                     target folder); with --record writes bench/record
+cargo xtask nn mutants [--release] [NAME ...]
+                                     shows that a test catches each planted fault of the penalties; writes bench/record
+cargo xtask nn backend tch|vulkan|wgpu[,...] [--python PATH] [--penalties] [--record]
+                                     the tables of penalties and logits (--penalties: the first alone) with backends that need
+                                     more than Rust: a Vulkan driver, or PyTorch 2.9.0 (of the Python PATH, of LIBTORCH, or
+                                     installed by pip into the target folder); with --record writes bench/record
 cargo xtask policy kill [--count N] [--policy PATH]
                                      kills `policy train` and `resume` N (40) times with SIGKILL at random moments: the policy
                                      must be that of a run that was left alone; writes bench/record

@@ -43,43 +43,50 @@ fn engine() -> Vec<(&'static str, OsString)> {
     found.filter(|p| p.is_file()).take(1).map(|p| ("EXMC_BIN", p.into_os_string())).collect()
 }
 
-/// The tables of penalties and of policies' logits with a backend that needs more than a Rust
-/// toolchain: `wgpu` and `vulkan` a Vulkan driver (Mesa's lavapipe will do:
-/// `apt install mesa-vulkan-drivers libvulkan1`), `tch` PyTorch 2.9.0.
+/// The tables of penalties and of policies' logits with backends that need more than a Rust
+/// toolchain, one or several with commas between them: `wgpu` and `vulkan` a Vulkan driver (Mesa's
+/// lavapipe will do: `apt install mesa-vulkan-drivers libvulkan1`), `tch` PyTorch 2.9.0.
 ///
 /// # Errors
 /// The command that failed, or an unknown backend.
 pub(crate) fn backend(args: &[&str]) -> Result<(), String> {
-    let usage = "usage: cargo xtask nn backend tch|vulkan|wgpu [--python PATH] [--record]";
-    let [name @ ("tch" | "vulkan" | "wgpu"), rest @ ..] = args else {
+    let usage = "usage: cargo xtask nn backend tch|vulkan|wgpu[,...] [--python PATH] [--penalties] [--record]";
+    let [names, rest @ ..] = args else { return Err(usage.to_owned()) };
+    let chosen: Vec<&str> = names.split(',').collect();
+    if !chosen.iter().all(|name| ["tch", "vulkan", "wgpu"].contains(name)) {
         return Err(usage.to_owned());
-    };
-    let (mut python, mut is_recorded) = (None, false);
+    }
+    let (mut python, mut is_recorded, mut has_logits) = (None, false, true);
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
         match *option {
             "--python" => python = Some(PathBuf::from(*rest.next().ok_or(usage)?)),
+            "--penalties" => has_logits = false,
             "--record" => is_recorded = true,
             _ => return Err(usage.to_owned()),
         }
     }
-    let variables = match *name {
-        "tch" => libtorch(python)?,
-        _ => Vec::new(),
+    let variables = match chosen.contains(&"tch") {
+        true => libtorch(python)?,
+        false => Vec::new(),
     };
     let (report, label) = match is_recorded {
-        true => (root().join("bench/record"), format!("{name}-{}", record::today())),
-        false => (nn_target().join("report"), (*name).to_owned()),
+        true => (root().join("bench/record"), format!("{}-{}", chosen.join("-"), record::today())),
+        false => (nn_target().join("report"), chosen.join("-")),
     };
     std::fs::create_dir_all(&report).map_err(|e| format!("{}: {e}", report.display()))?;
     let report = report.to_string_lossy().into_owned();
-    // Crates below Burn's choice of backends are those of the other builds.
-    let args = ["run", "--release", "-p", "matrix", "--features", name];
-    // The table of a backend shows what it misses; the logits must be there all the same.
-    let bin = |bin: &'static str| [&args[..], &["--bin", bin, "--", &report, &label]].concat();
-    let table = cargo(&[&bin("report")[..], &[name]].concat(), &variables);
-    let logits = cargo(&bin("logits"), &variables);
-    table.and(logits)
+    // The table of penalties needs none of the other backends, which take longest to build.
+    let args = ["run", "--release", "-p", "matrix", "--no-default-features", "--features", names];
+    let table = [&args[..], &["--bin", "report", "--", &report, &label], &chosen].concat();
+    // A backend's table shows what it misses; the logits must be there all the same.
+    let table = cargo(&table, &variables);
+    if !has_logits {
+        return table;
+    }
+    let args = ["run", "--release", "-p", "matrix", "--features", names];
+    let logits = [&args[..], &["--bin", "logits", "--", &report, &label]].concat();
+    table.and(cargo(&logits, &variables))
 }
 
 /// What the build of `tch` and its programs need to find PyTorch's libraries, of the given Python,
@@ -127,11 +134,13 @@ fn environment() -> Result<PathBuf, String> {
 }
 
 /// Switches each planted fault of the penalties on in turn and runs their tests, which must fail.
-/// Writes `bench/record/nn-mutants-DATE.md` when it ran all.
+/// Writes `bench/record/nn-mutants-DATE.md` when it ran all. `--release` among the names takes the
+/// optimised build, which the reports have made already.
 ///
 /// # Errors
 /// When the tests fail without a fault, or fewer than 95 % of the faults are caught.
-pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
+pub(crate) fn mutants(args: &[&str]) -> Result<(), String> {
+    let (options, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|a| **a == "--release");
     let source = std::fs::read_to_string(root().join("nn/penalties/src/fault.rs"))
         .map_err(|e| format!("nn/penalties/src/fault.rs: {e}"))?;
     let known = faults(&source);
@@ -144,7 +153,7 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     // from those of the other stages, and Burn be built again.
     let tests = |folder: &str, fault: &str| -> Result<Option<String>, String> {
         let mut command = Command::new(program());
-        command.current_dir(root().join("nn")).args(["test", "--workspace"]);
+        command.current_dir(root().join("nn")).args(["test", "--workspace"]).args(&options);
         for name in test_programs(folder)? {
             command.args(["--test", &name]);
         }
@@ -190,8 +199,10 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     }
     println!("{table}\n{caught} of {} caught", chosen.len());
     if names.is_empty() {
+        let command = ["cargo xtask nn mutants"].iter().chain(&options).copied();
+        let command = command.collect::<Vec<_>>().join(" ");
         let text = format!(
-            "# Planted faults of the penalties\n\n{}\n\nCommand: `cargo xtask nn mutants`. Without a fault all tests of \
+            "# Planted faults of the penalties\n\n{}\n\nCommand: `{command}`. Without a fault all tests of \
              `penalties` and `matrix` pass. {caught} of {} caught.\n\n{table}",
             record::machine(),
             chosen.len()

@@ -2,6 +2,7 @@
 //! loops over `f64`.
 
 pub mod inputs;
+#[cfg(feature = "networks")]
 pub mod logits;
 pub mod run;
 pub mod table;

@@ -9,7 +9,6 @@ use burn::tensor::{DType, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
-use crate::primitive::flatten;
 
 /// How many elements one pass adds.
 const BLOCK: usize = 64;
@@ -160,10 +159,16 @@ fn even(width: usize) -> Option<usize> {
 /// A value whose gradient was computed in closed form: `value` plus a term that is zero and has
 /// the gradient `slope` with respect to `x`.
 ///
-/// Both must have been computed without a graph, and the sum of `x` times `slope` be finite.
+/// Both must have been computed without a graph, and the sum of `x` times `slope` be finite. The
+/// term is a product of a row and a column, so that its gradient is written in one pass: for slopes
+/// that are products of matrices themselves, since a device may round what it multiplies so.
 /// **Shape**: `[1]`.
 pub(crate) fn with_slope(value: Tensor<1>, x: Tensor<2>, slope: Tensor<2>) -> Tensor<1> {
-    let along = sum(flatten(x * slope));
+    let count = x.shape().num_elements();
+    if count == 0 || !x.is_tracked() {
+        return value;
+    }
+    let along = x.reshape([1, count]).matmul(slope.reshape([count, 1])).reshape([1]);
     value + (along.clone() - along.detach())
 }
 
@@ -179,10 +184,8 @@ pub(crate) fn norm_rows(x: Tensor<2>) -> Tensor<1> {
     if rows * width == 0 {
         return nothing([rows], &x);
     }
-    let largest = max_rows(x.clone().detach().abs());
-    let unusable = largest.clone().equal_scalar(0.0).bool_or(largest.clone().is_inf());
-    let scale = largest.mask_fill(unusable, 1.0);
-    let scaled = x / scale.clone().reshape([rows, 1]);
+    let scale = scales(&x);
+    let scaled = x / scale.clone();
     let squares = sum_rows(scaled.clone() * scaled);
     let zero = squares.clone().detach().equal_scalar(0.0);
     let root = if fault::planted("norm-without-mask") {
@@ -190,7 +193,16 @@ pub(crate) fn norm_rows(x: Tensor<2>) -> Tensor<1> {
     } else {
         squares.mask_fill(zero.clone(), 1.0).sqrt().mask_fill(zero, 0.0)
     };
-    root * scale
+    root * scale.reshape([rows])
+}
+
+/// What each row is divided by so that its squares are in range: its largest magnitude, 1 where
+/// that is 0 or infinite. **Shape**: `[rows, n]` with n > 0 to `[rows, 1]`, without a graph.
+pub(crate) fn scales(x: &Tensor<2>) -> Tensor<2> {
+    let largest = max_rows(x.clone().detach().abs());
+    let unusable = largest.clone().equal_scalar(0.0).bool_or(largest.clone().is_inf());
+    let count = largest.dims()[0];
+    largest.mask_fill(unusable, 1.0).reshape([count, 1])
 }
 
 /// $\lVert x \rVert_2$ of all elements. **Shape**: `[n]` to `[1]`.

@@ -67,14 +67,18 @@ pub fn nuclear_norm<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     }
     let fixed = scaled(matrix.clone().detach());
     let mut polar = if count > width { fixed.transpose() } else { fixed };
+    // Each element of a step is one product with a small matrix: what a step rounds stays.
+    let gram = |polar: &Tensor<2>| product(polar.clone(), polar.clone().transpose());
+    let eye = Tensor::<2>::eye(polar.dims()[0], &polar.device()).cast(polar.dtype());
     for _ in 0..RAISING {
-        let gram = product(polar.clone(), polar.clone().transpose());
+        let gram = gram(&polar);
         let bend = gram.clone().mul_scalar(-4.775) + gram.clone().matmul(gram).mul_scalar(2.0315);
-        polar = polar.clone().mul_scalar(3.4445) + bend.matmul(polar);
+        polar = (bend + eye.clone().mul_scalar(3.4445)).matmul(polar);
     }
     for _ in 0..CLOSING {
-        let gram = product(polar.clone(), polar.clone().transpose());
-        polar = polar.clone().mul_scalar(1.5) - gram.matmul(polar).mul_scalar(0.5);
+        // Near the end this adds less than a rounding.
+        let rest = (eye.clone() - gram(&polar)).mul_scalar(0.5);
+        polar = polar.clone() + rest.matmul(polar);
     }
     let factor = if count > width { polar.transpose() } else { polar };
     sum(flatten(matrix * factor))

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::primitive::flatten;
-use crate::reduce::{Reduce, norm, norm_rows, nothing, product, sum, sum_rows, wide, with_slope};
+use crate::reduce::{
+    Reduce, norm, norm_rows, nothing, product, scales, sum, sum_rows, wide, with_slope,
+};
 
 /// Group lasso: $\sum_g w_g \lVert x_g \rVert_2$, a group for each index of one axis.
 ///
@@ -111,15 +113,23 @@ pub fn orthogonality<const D: usize>(
     if count * width == 0 {
         return nothing([1], &rows);
     }
+    // A row is a multiple of one of `parts`: itself, or its share of its largest element.
     let plain = rows.clone().detach();
-    let lengths = normalise.then(|| norm_rows(plain.clone()).reshape([count, 1]));
-    let divisors = lengths.clone().map(|lengths| lengths.clamp_min(SHORT));
-    let unit = match &divisors {
-        Some(divisors) => plain / divisors.clone(),
+    let scale = normalise.then(|| scales(&plain));
+    let parts = match &scale {
+        Some(scale) => plain / scale.clone(),
         None => plain,
     };
-    let gram = product(unit.clone(), unit.clone().transpose());
+    let mut gram = product(parts.clone(), parts.clone().transpose());
     let eye = Tensor::<2>::eye(count, &gram.device()).cast(gram.dtype());
+    let lengths = scale.map(|scale| {
+        let squares = sum_rows(gram.clone() * eye.clone()).reshape([count, 1]);
+        let lengths = squares.sqrt() * scale.clone();
+        let divisors = lengths.clone().clamp_min(SHORT);
+        let factors = scale / divisors.clone();
+        gram = gram.clone() * factors.clone() * factors.clone().transpose();
+        (lengths, divisors, factors)
+    });
     let off = if crate::fault::planted("diagonal-kept") {
         gram.clone()
     } else {
@@ -143,13 +153,13 @@ pub fn orthogonality<const D: usize>(
         return value;
     }
     let mut by_rows = away.mul_scalar(4.0);
-    if let (Some(lengths), Some(divisors)) = (lengths, divisors) {
+    if let Some((lengths, divisors, factors)) = lengths {
         // What changes a row's length only changes nothing, but for short rows.
         let radial = sum_rows(by_rows.clone() * gram).reshape([count, 1]);
         let radial = radial.mask_fill(lengths.lower_equal_scalar(SHORT), 0.0);
-        by_rows = (by_rows - eye * radial) / divisors;
+        by_rows = (by_rows - eye * radial) / divisors * factors.transpose();
     }
-    with_slope(value, rows, product(by_rows, unit))
+    with_slope(value, rows, product(by_rows, parts))
 }
 
 /// Half of the squared distance to a set, $\tfrac12\lVert x - P(x)\rVert^2$, with its projection

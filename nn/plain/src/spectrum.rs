@@ -50,6 +50,12 @@ pub fn decompose(x: &[f64], width: usize) -> Decomposition {
             break;
         }
     }
+    // Every rotation rounded the columns; the product with what turned them rounds once.
+    let right = orthonormal(right);
+    for (column, turned) in columns.iter_mut().zip(&right) {
+        let product = |i: usize| sum((0..width).map(|j| x[i * width + j] * turned[j]));
+        *column = (0..count).map(product).collect();
+    }
     let lengths: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
     let mut order: Vec<usize> = (0..width).collect();
     order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
@@ -62,6 +68,21 @@ pub fn decompose(x: &[f64], width: usize) -> Decomposition {
         left: order.iter().map(|j| unit(*j)).collect(),
         right: order.iter().map(|j| right[*j].clone()).collect(),
     }
+}
+
+/// Nearly orthonormal vectors after one Newton–Schulz step, $v_j + \tfrac12\sum_k (\delta_{jk} -
+/// v_j\cdot v_k) v_k$, which squares what they lack.
+fn orthonormal(vectors: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let step = |j: usize, vector: &[f64]| -> Vec<f64> {
+        let lacks = |k: usize, other: &[f64]| {
+            let products = vector.iter().zip(other).map(|(a, b)| -a * b);
+            0.5 * sum(std::iter::once(f64::from(u8::from(j == k))).chain(products))
+        };
+        let by: Vec<f64> = vectors.iter().enumerate().map(|(k, other)| lacks(k, other)).collect();
+        let more = |i: usize| sum(by.iter().zip(&vectors).map(|(by, other)| by * other[i]));
+        (0..vector.len()).map(|i| vector[i] + more(i)).collect()
+    };
+    vectors.iter().enumerate().map(|(j, vector)| step(j, vector)).collect()
 }
 
 /// $\sigma_1$ with gradient $u_1v_1^\top$.

@@ -56,8 +56,15 @@ fn main() -> ExitCode {
     }
     let mut text = String::new();
     text.push_str(&format!("# Penalties on every device, {date}\n\n"));
-    text.push_str(
-        "`cargo run --release -p matrix --bin report -- ../bench/record DATE` in `nn/`.\n\n",
+    // Devices beyond those of the default build are features of their names.
+    let features = match chosen {
+        [] => String::new(),
+        _ => format!(" --no-default-features --features {}", chosen.join(",")),
+    };
+    let devices: String = chosen.iter().map(|name| format!(" {name}")).collect();
+    let _ = writeln!(
+        text,
+        "`cargo run --release -p matrix{features} --bin report -- ../bench/record {date}{devices}` in `nn/`.\n"
     );
     text.push_str("Errors are relative to plain loops over `f64` on the same rounded inputs: of the value, and of the gradient over its largest element\n(of a proximal operator: of its result). Bars: `F64` 1e-14 both; `F32` 1e-6 and 1e-5; 16 bits 1e-6 and half a unit in the last place.\nThe black box's stencil may add 5e-5 in `F32` and 1e-5 in `F64`.\n\n");
     for device in &opened {
