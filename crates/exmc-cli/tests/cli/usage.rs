@@ -97,14 +97,19 @@ fn mistakes_in_models_and_data_end_with_one_and_say_where() {
     );
     folder.write("short.json", r#"{"n": 3, "x": [1, 2]}"#);
     folder.write("more.json", r#"{"n": 3, "x": [1, 2, 3], "z": 1}"#);
+    let program = "data { int N; } parameters { real x; } model { x ~ normal(0, N); }";
+    folder.write("program.txt", program);
+    folder.write("program.stan", program);
     std::fs::write(folder.path("latin.json"), b"{\"exmc\": 1, \"caf\xe9\": 1}").unwrap();
-    let cases: [(&str, &[&str]); 6] = [
+    let cases: [(&str, &[&str]); 8] = [
         ("torn", &["sample", "torn.json"]),
         ("typo", &["sample", "typo.json"]),
         ("no-data", &["sample", "mean.json"]),
         ("short-data", &["sample", "mean.json", "--data", "short.json"]),
         ("more-data", &["sample", "mean.json", "--data", "more.json"]),
         ("not-utf8", &["dump", "latin.json"]),
+        ("not-named-stan", &["sample", "program.txt"]),
+        ("stan-no-data", &["sample", "program.stan"]),
     ];
     for (name, args) in cases {
         let ran = folder.exmc(args).ends_with(1);

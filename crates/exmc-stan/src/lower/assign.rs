@@ -98,7 +98,8 @@ impl Lowering<'_> {
         value: LaneValue,
         span: Span,
     ) -> LowerResult<()> {
-        let is_int = super::variables::lane_value::holds_ints(&self.program.variable(id).ty);
+        let is_int =
+            super::variables::lane_value::holds_ints(&self.context.program.variable(id).ty);
         let storage = self.storage(id, span)?;
         if matches!(value.form, Form::Tuple(_)) {
             let (level, depth) = (storage.level, self.depth());
@@ -113,11 +114,11 @@ impl Lowering<'_> {
             }
             return Ok(());
         }
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         if shape != storage.shape
             && !matches!(&storage.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_)))
         {
-            let name = &self.program.variable(id).name;
+            let name = &self.context.program.variable(id).name;
             let (wanted, found) = (&storage.shape, &shape);
             return Err(runtime(
                 span,
@@ -151,9 +152,9 @@ impl Lowering<'_> {
         value: LaneValue,
         span: Span,
     ) -> LowerResult<()> {
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         if shape != addresses.shape {
-            let name = &self.program.variable(id).name;
+            let name = &self.context.program.variable(id).name;
             let (wanted, found) = (&addresses.shape, &shape);
             return Err(runtime(
                 span,
@@ -243,7 +244,7 @@ impl Lowering<'_> {
             });
         }
         let Some(mut total) = total else { return Ok(false) };
-        if total.shape(&self.graph) != addresses.shape {
+        if total.shape(&self.sink.graph) != addresses.shape {
             // A scalar added to each element of a container.
             return Ok(false);
         }
@@ -292,19 +293,19 @@ impl Lowering<'_> {
             let values = pick_known(value, &positions, &[positions.len()]);
             sum_known(old, &values, &order)
         } else {
-            let node = total.to_node(&mut self.graph);
+            let node = total.to_node(&mut self.sink.graph);
             let values = super::variables::gather::pick(
-                &mut self.graph,
+                &mut self.sink.graph,
                 node,
                 &positions,
                 &[positions.len()],
             );
             let sums = self.group_sums(values, &order, seen.len());
             let old = match &old_shared {
-                Some(known) => constant(&mut self.graph, known),
-                None => old.to_node(&mut self.graph),
+                Some(known) => constant(&mut self.sink.graph, known),
+                None => old.to_node(&mut self.sink.graph),
             };
-            Source::Node(self.graph.add(old, sums))
+            Source::Node(self.sink.graph.add(old, sums))
         };
         self.note_write(id, &new);
         if let Some(storage) = &mut self.env.stores[id.0 as usize] {
@@ -315,7 +316,7 @@ impl Lowering<'_> {
 
     /// The sums of values for each of `count` elements; `order` has each value's element first.
     fn group_sums(&mut self, values: NodeId, order: &[(u32, u32)], count: usize) -> NodeId {
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         let values = g.broadcast_to(values, &Shape::from([order.len()]));
         let each = order.len() / count;
         let even = order.len().is_multiple_of(count)

@@ -31,7 +31,7 @@ pub(super) struct Kinds {
 impl Lowering<'_> {
     /// The kinds in a function that is called with arguments of these.
     pub(super) fn kinds_inside(&self, function: FunctionId, arguments: &[bool]) -> Kinds {
-        let all = &self.program.function(function).arguments;
+        let all = &self.context.program.function(function).arguments;
         let of = all.iter().zip(arguments).filter(|(_, is_parameter)| **is_parameter);
         let arguments: Arc<[VariableId]> = of.map(|(argument, _)| argument.variable).collect();
         Kinds { locals: !arguments.is_empty(), arguments }
@@ -76,12 +76,12 @@ impl Lowering<'_> {
 
     fn is_parameter_variable(&self, id: VariableId) -> bool {
         let kinds = self.env.frames.last().map(|frame| &frame.kinds);
-        match self.program.variable(id).scope {
+        match self.context.program.variable(id).scope {
             Scope::Data | Scope::TransformedData => false,
             Scope::Argument => kinds.is_none_or(|kinds| kinds.arguments.contains(&id)),
             Scope::Local => kinds.is_none_or(|kinds| kinds.locals),
             // It is declared as what it walks through.
-            Scope::Loop => self.loop_kinds.get(&id).copied().unwrap_or(true),
+            Scope::Loop => self.learned.loop_kinds.get(&id).copied().unwrap_or(true),
             Scope::Parameters
             | Scope::TransformedParameters
             | Scope::Model
@@ -97,14 +97,14 @@ impl Lowering<'_> {
         are_parameters: &[bool],
     ) -> Result<Density, LibraryError> {
         let arguments = self.arguments(values);
-        let g = &self.graph;
+        let g = &self.sink.graph;
         let depends = |a: &Argument| g.dependence(a.node) == Dependence::Parameter;
         let as_they_are = |(a, is_parameter): (&Argument, &bool)| depends(a) == *is_parameter;
         let is_unnormalised = name != &*normalised(name) && !planted(Fault::DroppedByValue);
         if is_unnormalised && !arguments.iter().zip(are_parameters).all(as_they_are) {
             return self.with_stand_ins(name, &arguments, are_parameters);
         }
-        library::density(&mut self.graph, &mut self.supports, name, &arguments)
+        library::density(&mut self.sink.graph, &mut self.sink.supports, name, &arguments)
     }
 
     /// The same where a known value counts as a parameter, or a number that depends on parameters
@@ -117,12 +117,13 @@ impl Lowering<'_> {
         are_parameters: &[bool],
     ) -> Result<Density, LibraryError> {
         let full = normalised(name);
-        let mut density = library::density(&mut self.graph, &mut self.supports, &full, arguments)?;
+        let mut density =
+            library::density(&mut self.sink.graph, &mut self.sink.supports, &full, arguments)?;
         let mut apart = Graph::new();
         let mut stand_ins = Vec::with_capacity(arguments.len());
         for (k, (argument, is_parameter)) in arguments.iter().zip(are_parameters).enumerate() {
-            let node = self.graph.node(argument.node);
-            let node = match (is_parameter, self.graph.as_constant(argument.node)) {
+            let node = self.sink.graph.node(argument.node);
+            let node = match (is_parameter, self.sink.graph.as_constant(argument.node)) {
                 (false, Some(known)) => apart.constant(known.clone()),
                 _ => {
                     let role = if *is_parameter { Role::Parameter } else { Role::Data };
@@ -136,10 +137,10 @@ impl Lowering<'_> {
         let real = |_: &mut Graph, _, name: &str| -> Result<_, exmc_graph::GraphError> {
             Ok(name.parse::<usize>().ok().map(|k| arguments[k].node))
         };
-        let nodes = self.graph.import(&apart, &[kept.value.node], real);
+        let nodes = self.sink.graph.import(&apart, &[kept.value.node], real);
         let nodes = nodes.map_err(|error| LibraryError::Mistake(error.message().to_owned()))?;
-        let shape = self.graph.shape(density.value.node).clone();
-        density.value.node = self.graph.broadcast_to(nodes[0], &shape);
+        let shape = self.sink.graph.shape(density.value.node).clone();
+        density.value.node = self.sink.graph.broadcast_to(nodes[0], &shape);
         Ok(density)
     }
 }

@@ -37,7 +37,7 @@ impl Lowering<'_> {
         }
         let (holds, mut fails) = self.masks_of(&value);
         if planted(Fault::LostElse) {
-            fails.node = self.graph.or(fails.node, holds.node);
+            fails.node = self.sink.graph.or(fails.node, holds.node);
         }
         let first = self.under(holds, |this| this.run(then))?;
         let second = match otherwise {
@@ -64,9 +64,9 @@ impl Lowering<'_> {
 
     /// Where a condition on parameters holds, and where it fails.
     pub(super) fn masks_of(&mut self, condition: &LaneValue) -> (Mask, Mask) {
-        let node = condition.to_node(&mut self.graph);
+        let node = condition.to_node(&mut self.sink.graph);
         let holds = Mask { node, lanes: condition.lanes, level: self.depth() };
-        (holds, Mask { node: self.graph.not(node), ..holds })
+        (holds, Mask { node: self.sink.graph.not(node), ..holds })
     }
 
     /// The same where the condition is known, and differs among lanes.
@@ -181,7 +181,7 @@ impl Lowering<'_> {
             (Cond::Never, _) | (_, Cond::Never) => Cond::Never,
             (Cond::Always, other) | (other, Cond::Always) => other,
             (Cond::When(a), Cond::When(b)) => Cond::When(Mask {
-                node: self.graph.and(a.node, b.node),
+                node: self.sink.graph.and(a.node, b.node),
                 lanes: a.lanes || b.lanes,
                 ..a
             }),
@@ -194,7 +194,7 @@ impl Lowering<'_> {
             (Cond::Always, _) | (_, Cond::Always) => Cond::Always,
             (Cond::Never, other) | (other, Cond::Never) => other,
             (Cond::When(a), Cond::When(b)) => Cond::When(Mask {
-                node: self.graph.or(a.node, b.node),
+                node: self.sink.graph.or(a.node, b.node),
                 lanes: a.lanes || b.lanes,
                 ..a
             }),

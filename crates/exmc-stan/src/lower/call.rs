@@ -51,7 +51,7 @@ impl Lowering<'_> {
             Callee::User { function, proportional } => {
                 let value = self.call_user(*function, *proportional, args, span)?;
                 value.ok_or_else(|| {
-                    let name = &self.program.function(*function).name;
+                    let name = &self.context.program.function(*function).name;
                     runtime(span, format!("`{name}` ended without returning a value"))
                 })
             }
@@ -79,7 +79,7 @@ impl Lowering<'_> {
                 }) {
                     return Err(unsupported(arg.span, format!("`{name}` in the density")));
                 }
-                if self.padding > 0
+                if self.enclosing.padding > 0
                     && &**name == "dot_product"
                     && let Some(value) = self.padded_dot(args, span)?
                 {
@@ -95,7 +95,7 @@ impl Lowering<'_> {
                 if let Some(base) = library::adds_jacobian(name) {
                     let log = format!("{base}_log_jacobian");
                     let log = self.library(&log, &values, &Type::Real, span)?;
-                    if self.options.jacobian {
+                    if self.context.options.jacobian {
                         self.add_to_target(&log, "jacobian +=", span);
                     }
                     return self.library(&format!("{base}_constrain"), &values, returns, span);
@@ -117,18 +117,19 @@ impl Lowering<'_> {
         values: &[LaneValue],
         span: Span,
     ) -> LowerResult<Option<LaneValue>> {
-        let function = self.program.function(id);
+        let function = self.context.program.function(id);
         let adds = ["_lp", "_lpdf", "_lpmf", "_rng", "_jacobian"]
             .iter()
             .any(|s| function.name.ends_with(s));
         if adds || function.returns == Type::Void || !self.env.masks.is_empty() {
             return Ok(None);
         }
-        let types = function.arguments.iter().map(|a| &self.program.variable(a.variable).ty);
+        let types =
+            function.arguments.iter().map(|a| &self.context.program.variable(a.variable).ty);
         let known: Option<Vec<Value>> =
             values.iter().zip(types).map(|(value, ty)| to_host(value, ty)).collect();
         let Some(known) = known else { return Ok(None) };
-        match self.host.call_user(&mut self.scratch, id, known, span) {
+        match self.context.host.call_user(&mut self.context.scratch, id, known, span) {
             Ok(value) => Ok(Some(LaneValue::known(value))),
             Err(error) if error.kind == FaultKind::Unsupported => Ok(None),
             Err(error) => Err(runtime(error.span, error.message.clone())),
@@ -165,14 +166,14 @@ impl Lowering<'_> {
         if let Some(value) = self.user_on_host(id, &values, span)? {
             return Ok(Some(value));
         }
-        let program = self.program;
+        let program = self.context.program;
         let function = program.function(id);
         let locals = self.locals_of(id);
         let saved: Vec<Option<Storage>> =
             locals.iter().map(|local| self.env.stores[local.0 as usize].take()).collect();
         let (level, masks) = (self.depth(), self.env.masks.len());
         for (argument, value) in function.arguments.iter().zip(values) {
-            let shape = value.shape(&self.graph);
+            let shape = value.shape(&self.sink.graph);
             let storage = Storage::whole(level, masks, shape, value);
             self.env.stores[argument.variable.0 as usize] = Some(storage);
         }
@@ -215,13 +216,14 @@ impl Lowering<'_> {
             .into_iter()
             .chain(storage.shape.iter().copied())
             .collect();
-        let form = storage.read(&mut self.graph, &flat, &full)?;
+        let form = storage.read(&mut self.sink.graph, &flat, &full)?;
         Some(LaneValue { form, lanes })
     }
 
     /// Whether terms that depend on data only may be dropped where the walk is.
     pub(super) fn proportional(&self) -> bool {
-        self.options.proportional && self.env.frames.last().is_none_or(|frame| frame.proportional)
+        self.context.options.proportional
+            && self.env.frames.last().is_none_or(|frame| frame.proportional)
     }
 
     /// `return value`
@@ -230,7 +232,7 @@ impl Lowering<'_> {
             return Err(unsupported(span, "a return outside of a function"));
         };
         let (level, masks) = (frame.level, frame.masks);
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         let plain =
             self.depth() == level && self.env.masks.len() == masks && frame.result.is_none();
         if let (false, Form::Tuple(slots)) = (plain, &value.form) {
@@ -265,7 +267,7 @@ impl Lowering<'_> {
             spread.then_some(lanes.len()).into_iter().chain(shape.iter().copied()).collect();
         let mut value = value;
         if let Some(mask) = self.mask(masks).filter(|_| !planted(Fault::LaterReturnWins))
-            && let Some(form) = storage.read(&mut self.graph, &flat, &full)
+            && let Some(form) = storage.read(&mut self.sink.graph, &flat, &full)
         {
             let old = LaneValue { form, lanes: spread };
             value = self.blend(&mask, &value, &old);
@@ -305,7 +307,7 @@ impl Lowering<'_> {
             return Err(unsupported(span, "`reduce_sum` over a library function"));
         };
         let sliced = self.evaluate(sliced)?;
-        let count = sliced.shape(&self.graph).first().copied().unwrap_or(0) as i64;
+        let count = sliced.shape(&self.sink.graph).first().copied().unwrap_or(0) as i64;
         if count == 0 {
             return Ok(LaneValue::real(0.0));
         }
@@ -321,14 +323,14 @@ impl Lowering<'_> {
     }
 
     fn locals_of(&mut self, id: FunctionId) -> std::sync::Arc<[VariableId]> {
-        if let Some(found) = self.locals.get(&id) {
+        if let Some(found) = self.learned.locals.get(&id) {
             return found.clone();
         }
-        let function = self.program.function(id);
+        let function = self.context.program.function(id);
         let mut found: Vec<VariableId> = function.arguments.iter().map(|a| a.variable).collect();
         function.body.iter().for_each(|statement| declared(statement, &mut found));
         let found: std::sync::Arc<[VariableId]> = found.into();
-        self.locals.insert(id, found.clone());
+        self.learned.locals.insert(id, found.clone());
         found
     }
 }

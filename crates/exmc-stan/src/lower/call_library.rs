@@ -45,7 +45,7 @@ impl Lowering<'_> {
         if is_density(name) {
             return self.density_value(name, args, &[], span);
         }
-        if self.options.checked {
+        if self.context.options.checked {
             self.require_as_host(name, args, span)?;
         }
         if args.iter().all(|(value, _)| value.is_known()) {
@@ -57,7 +57,7 @@ impl Lowering<'_> {
             return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         let arguments = self.arguments(args);
-        match library::function(&mut self.graph, name, &arguments) {
+        match library::function(&mut self.sink.graph, name, &arguments) {
             Ok(output) => Ok(LaneValue::node(output.node, output.batched)),
             Err(LibraryError::Unbatchable) => {
                 self.lane_by_lane(args, returns, span, |this, args| {
@@ -120,7 +120,7 @@ impl Lowering<'_> {
             args.iter().map(|(value, ty)| to_host(value, ty)).collect();
         let Some(values) = values else { return Ok(None) };
         let types: Vec<&Type> = args.iter().map(|(_, ty)| ty).collect();
-        match self.host.call_library(name, &values, &types, returns) {
+        match self.context.host.call_library(name, &values, &types, returns) {
             Ok(value) => Ok(Some(LaneValue::known(value))),
             Err(fault) if fault.kind == FaultKind::Unsupported => Ok(None),
             Err(fault) => Err(runtime(span, fault.message)),
@@ -134,7 +134,7 @@ impl Lowering<'_> {
         while let Form::Tuple(slots) = &outer.form {
             outer = slots.first()?;
         }
-        let mut shape = outer.shape(&self.graph);
+        let mut shape = outer.shape(&self.sink.graph);
         // TupleSlots of tuples and the parts of complex numbers have extents of their own.
         shape.truncate(ty.rank());
         let int = |n: usize| Some(LaneValue::known(Value::Int(n as i64)));
@@ -165,7 +165,7 @@ impl Lowering<'_> {
     pub(super) fn arguments(&mut self, args: &[(LaneValue, Type)]) -> Vec<Argument> {
         args.iter()
             .map(|(value, ty)| Argument {
-                node: value.to_node(&mut self.graph),
+                node: value.to_node(&mut self.sink.graph),
                 ty: ty.clone(),
                 batched: value.lanes,
             })
@@ -181,7 +181,7 @@ impl Lowering<'_> {
         mut call: impl FnMut(&mut Self, &[(LaneValue, Type)]) -> LowerResult<LaneValue>,
     ) -> LowerResult<LaneValue> {
         let count = self.lane_count();
-        if self.steps.is_some() && args.iter().any(|(value, _)| !value.is_known()) {
+        if self.enclosing.steps.is_some() && args.iter().any(|(value, _)| !value.is_known()) {
             return Err(unsupported(span, "a call in each lane by itself, in steps of a loop"));
         }
         let mut results = Vec::with_capacity(count);
@@ -191,9 +191,9 @@ impl Lowering<'_> {
                 let value = match &value.form {
                     Form::Known(known) if value.lanes => LaneValue::known(lane_of(known, lane)),
                     Form::Node(node) if value.lanes => {
-                        let shape = value.shape(&self.graph);
-                        let row = self.graph.slice(*node, 0, lane, lane + 1);
-                        LaneValue::node(self.graph.reshape(row, shape), false)
+                        let shape = value.shape(&self.sink.graph);
+                        let row = self.sink.graph.slice(*node, 0, lane, lane + 1);
+                        LaneValue::node(self.sink.graph.reshape(row, shape), false)
                     }
                     _ => value.clone(),
                 };

@@ -25,10 +25,10 @@ impl Lowering<'_> {
             return Ok(());
         }
         let span = declaration.span;
-        let name = self.program.variable(declaration.variable).name.clone();
+        let name = self.context.program.variable(declaration.variable).name.clone();
         let value = self.read_whole(declaration.variable, span)?;
-        let x = value.to_node(&mut self.graph);
-        if self.graph.shape(x).is_empty() {
+        let x = value.to_node(&mut self.sink.graph);
+        if self.sink.graph.shape(x).is_empty() {
             return Ok(());
         }
         let (holds, what) = match constraint {
@@ -37,7 +37,7 @@ impl Lowering<'_> {
             Constraint::Upper(high) => (self.below(x, high)?, "at most its upper bound"),
             Constraint::LowerUpper(low, high) => {
                 let (a, b) = (self.above(x, low)?, self.below(x, high)?);
-                (self.graph.and(a, b), "between its bounds")
+                (self.sink.graph.and(a, b), "between its bounds")
             }
             Constraint::Simplex | Constraint::RowStochastic => {
                 (self.simplexes(x, false), "a simplex")
@@ -48,12 +48,12 @@ impl Lowering<'_> {
             Constraint::Ordered => (self.ordered(x, false), "increasing"),
             Constraint::PositiveOrdered => (self.ordered(x, true), "positive and increasing"),
             Constraint::UnitVector => {
-                let squares = self.graph.square(x);
-                let length = self.graph.sum_last(squares);
+                let squares = self.sink.graph.square(x);
+                let length = self.sink.graph.sum_last(squares);
                 (self.near(length, 1.0), "of length one")
             }
             Constraint::SumToZero => {
-                let total = self.graph.sum_last(x);
+                let total = self.sink.graph.sum_last(x);
                 (self.near(total, 0.0), "of sum zero")
             }
             Constraint::CholeskyFactorCorr => {
@@ -68,17 +68,17 @@ impl Lowering<'_> {
             Constraint::CorrMatrix => {
                 let definite = self.matrices(x, arrays, Support::PositiveDefinite);
                 let unit = self.unit_diagonals(x, arrays);
-                (self.graph.and(definite, unit), "a correlation matrix")
+                (self.sink.graph.and(definite, unit), "a correlation matrix")
             }
         };
         self.require_all(holds, &format!("`{name}` must be {what}"), span)
     }
 
     fn require_all(&mut self, holds: NodeId, message: &str, span: Span) -> LowerResult<()> {
-        let axes: Vec<usize> = (0..self.graph.shape(holds).rank()).collect();
-        let holds = self.graph.reduce(Reduction::Min, holds, &axes);
-        if self.graph.dependence(holds) == Dependence::Constant {
-            let values = evaluate(&self.graph, &[holds], &|_| None)
+        let axes: Vec<usize> = (0..self.sink.graph.shape(holds).rank()).collect();
+        let holds = self.sink.graph.reduce(Reduction::Min, holds, &axes);
+        if self.sink.graph.dependence(holds) == Dependence::Constant {
+            let values = evaluate(&self.sink.graph, &[holds], &|_| None)
                 .map_err(|error| runtime(span, error.to_string()))?;
             if values[0].as_scalar() == Some(0.0) {
                 return Err(runtime(span, message));
@@ -90,38 +90,38 @@ impl Lowering<'_> {
     }
 
     fn above(&mut self, x: NodeId, bound: &Expr) -> LowerResult<NodeId> {
-        let bound = self.evaluate(bound)?.to_node(&mut self.graph);
-        Ok(self.graph.le(bound, x))
+        let bound = self.evaluate(bound)?.to_node(&mut self.sink.graph);
+        Ok(self.sink.graph.le(bound, x))
     }
 
     fn below(&mut self, x: NodeId, bound: &Expr) -> LowerResult<NodeId> {
-        let bound = self.evaluate(bound)?.to_node(&mut self.graph);
-        Ok(self.graph.le(x, bound))
+        let bound = self.evaluate(bound)?.to_node(&mut self.sink.graph);
+        Ok(self.sink.graph.le(x, bound))
     }
 
     fn near(&mut self, x: NodeId, wanted: f64) -> NodeId {
-        let difference = self.graph.shift(x, -wanted);
-        let size = self.graph.abs(difference);
-        let limit = self.graph.scalar(TOLERANCE);
-        let near = self.graph.le(size, limit);
-        let axes: Vec<usize> = (0..self.graph.shape(near).rank()).collect();
-        self.graph.reduce(Reduction::Min, near, &axes)
+        let difference = self.sink.graph.shift(x, -wanted);
+        let size = self.sink.graph.abs(difference);
+        let limit = self.sink.graph.scalar(TOLERANCE);
+        let near = self.sink.graph.le(size, limit);
+        let axes: Vec<usize> = (0..self.sink.graph.shape(near).rank()).collect();
+        self.sink.graph.reduce(Reduction::Min, near, &axes)
     }
 
     fn simplexes(&mut self, x: NodeId, columns: bool) -> NodeId {
-        let rank = self.graph.shape(x).rank();
+        let rank = self.sink.graph.shape(x).rank();
         let axis = if columns { rank - 2 } else { rank - 1 };
-        let total = self.graph.reduce(Reduction::Sum, x, &[axis]);
+        let total = self.sink.graph.reduce(Reduction::Sum, x, &[axis]);
         let close = self.near(total, 1.0);
-        let zero = self.graph.scalar(0.0);
-        let positive = self.graph.le(zero, x);
+        let zero = self.sink.graph.scalar(0.0);
+        let positive = self.sink.graph.le(zero, x);
         let axes: Vec<usize> = (0..rank).collect();
-        let positive = self.graph.reduce(Reduction::Min, positive, &axes);
-        self.graph.and(close, positive)
+        let positive = self.sink.graph.reduce(Reduction::Min, positive, &axes);
+        self.sink.graph.and(close, positive)
     }
 
     fn ordered(&mut self, x: NodeId, positive: bool) -> NodeId {
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         let last = g.shape(x).rank() - 1;
         let n = g.shape(x).extents()[last];
         let mut holds = g.scalar(1.0);
@@ -144,33 +144,33 @@ impl Lowering<'_> {
 
     /// Each matrix of an array of them.
     fn each_matrix(&mut self, x: NodeId, arrays: usize) -> Vec<NodeId> {
-        let extents = self.graph.shape(x).extents().to_vec();
+        let extents = self.sink.graph.shape(x).extents().to_vec();
         let (outer, matrix) = extents.split_at(arrays);
         let count: usize = outer.iter().product();
-        let all = self.graph.reshape(x, Shape::from([count]).join(matrix));
+        let all = self.sink.graph.reshape(x, Shape::from([count]).join(matrix));
         (0..count)
             .map(|k| {
-                let one = self.graph.slice(all, 0, k, k + 1);
-                self.graph.reshape(one, Shape::from(matrix))
+                let one = self.sink.graph.slice(all, 0, k, k + 1);
+                self.sink.graph.reshape(one, Shape::from(matrix))
             })
             .collect()
     }
 
     fn matrices(&mut self, x: NodeId, arrays: usize, support: Support) -> NodeId {
-        let mut all = self.graph.scalar(1.0);
+        let mut all = self.sink.graph.scalar(1.0);
         for matrix in self.each_matrix(x, arrays) {
-            let holds = support.predicate(&mut self.graph, matrix, &[]);
-            all = self.graph.and(all, holds);
+            let holds = support.predicate(&mut self.sink.graph, matrix, &[]);
+            all = self.sink.graph.and(all, holds);
         }
         all
     }
 
     fn unit_diagonals(&mut self, x: NodeId, arrays: usize) -> NodeId {
-        let mut all = self.graph.scalar(1.0);
+        let mut all = self.sink.graph.scalar(1.0);
         for matrix in self.each_matrix(x, arrays) {
-            let diagonal = self.graph.diagonal(matrix);
+            let diagonal = self.sink.graph.diagonal(matrix);
             let unit = self.near(diagonal, 1.0);
-            all = self.graph.and(all, unit);
+            all = self.sink.graph.and(all, unit);
         }
         all
     }

@@ -19,7 +19,8 @@ impl Lowering<'_> {
     /// The value of an expression in the current lanes.
     pub(super) fn evaluate(&mut self, expr: &Expr) -> LowerResult<LaneValue> {
         use ExprKind::{Int, Real, Variable};
-        if self.records.is_empty() || matches!(expr.kind, Int(_) | Real(_) | Variable(_)) {
+        if self.enclosing.records.is_empty() || matches!(expr.kind, Int(_) | Real(_) | Variable(_))
+        {
             return self.evaluate_anew(expr);
         }
         self.evaluate_once(expr)
@@ -133,8 +134,8 @@ impl Lowering<'_> {
                     let flipped = truths(known).iter().map(|t| i64::from(!t)).collect();
                     return Ok(LaneValue { form: Form::Known(int_value(&shape, flipped)), lanes });
                 }
-                let node = value.to_node(&mut self.graph);
-                Ok(LaneValue::node(self.graph.unary(Unary::Not, node), lanes))
+                let node = value.to_node(&mut self.sink.graph);
+                Ok(LaneValue::node(self.sink.graph.unary(Unary::Not, node), lanes))
             }
         }
     }
@@ -151,15 +152,15 @@ impl Lowering<'_> {
                 };
                 LaneValue { form: Form::Known(known), lanes }
             }
-            Form::Node(node) => LaneValue::node(self.graph.neg(*node), lanes),
+            Form::Node(node) => LaneValue::node(self.sink.graph.neg(*node), lanes),
             Form::Tuple(_) => value,
         }
     }
 
     /// A scalar repeated to extents.
     pub(super) fn stretched(&mut self, value: LaneValue, shape: &[usize]) -> LaneValue {
-        let node = value.to_node(&mut self.graph);
-        LaneValue::node(self.graph.broadcast_to(node, &Shape::from(shape)), false)
+        let node = value.to_node(&mut self.sink.graph);
+        LaneValue::node(self.sink.graph.broadcast_to(node, &Shape::from(shape)), false)
     }
 
     /// `a op b`
@@ -253,9 +254,9 @@ impl Lowering<'_> {
             let flags = truths(known).iter().map(|t| i64::from(*t)).collect();
             return LaneValue { form: Form::Known(int_value(&shape, flags)), lanes };
         }
-        let node = value.to_node(&mut self.graph);
-        let zero = self.graph.scalar(0.0);
-        LaneValue::node(self.graph.binary(exmc_graph::Binary::Ne, node, zero), lanes)
+        let node = value.to_node(&mut self.sink.graph);
+        let zero = self.sink.graph.scalar(0.0);
+        LaneValue::node(self.sink.graph.binary(exmc_graph::Binary::Ne, node, zero), lanes)
     }
 
     fn conditional(
@@ -304,7 +305,7 @@ impl Lowering<'_> {
             let slots = a.iter().zip(b).map(|(a, b)| self.chosen(value, a, b, span));
             return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
-        if a.shape(&self.graph) != b.shape(&self.graph) {
+        if a.shape(&self.sink.graph) != b.shape(&self.sink.graph) {
             return Err(unsupported(span, "a choice between sizes that depends on parameters"));
         }
         Ok(self.blend(value, a, b))
@@ -333,8 +334,8 @@ impl Lowering<'_> {
             shape.extend(is_complex(ty).then_some(2));
             return Ok(unset(ty, &shape));
         };
-        let shape = first.shape(&self.graph);
-        if values.iter().any(|v| v.shape(&self.graph) != shape) {
+        let shape = first.shape(&self.sink.graph);
+        if values.iter().any(|v| v.shape(&self.sink.graph) != shape) {
             return Err(runtime(span, "elements of different sizes"));
         }
         let uniform = |v: &LaneValue| v.as_known().filter(|_| !v.lanes).cloned();
@@ -373,16 +374,16 @@ impl Lowering<'_> {
         let full = Shape::from(front.as_slice()).join(&[1]).join(&shape);
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
-            let node = value.to_node(&mut self.graph);
+            let node = value.to_node(&mut self.sink.graph);
             let node = if value.lanes || !lanes {
                 node
             } else {
                 let with_lanes = Shape::from([count]).join(&shape);
-                self.graph.broadcast_to(node, &with_lanes)
+                self.sink.graph.broadcast_to(node, &with_lanes)
             };
-            parts.push(self.graph.reshape(node, full.clone()));
+            parts.push(self.sink.graph.reshape(node, full.clone()));
         }
-        let node = self.graph.concat(&parts, front.len());
+        let node = self.sink.graph.concat(&parts, front.len());
         Ok(LaneValue::node(node, lanes))
     }
 }

@@ -184,8 +184,8 @@ impl Lowering<'_> {
             None => return Ok(()),
         };
         let Some((value, _)) = args.first() else { return Ok(()) };
-        let x = value.to_node(&mut self.graph);
-        let g = &mut self.graph;
+        let x = value.to_node(&mut self.sink.graph);
+        let g = &mut self.sink.graph;
         let (lower, upper) = (g.scalar(lower), g.scalar(upper));
         let (above, below) = (g.le(lower, x), g.le(x, upper));
         let inside = g.and(above, below);
@@ -207,7 +207,7 @@ impl Lowering<'_> {
         let (mut parameters, mut offset) = (Vec::new(), 0);
         for (id, value) in recorded {
             let mut shape = value.shape().to_vec();
-            let name = &self.program.variable(*id).name;
+            let name = &self.context.program.variable(*id).name;
             let readable = is_readable(value);
             if readable {
                 shape.extend(matches!(value, Value::Complex(_) | Value::Complexes(_)).then_some(2));
@@ -215,8 +215,12 @@ impl Lowering<'_> {
                 shape = vec![count(value)];
             }
             let len: usize = shape.iter().product();
-            let input =
-                self.graph.input(name, Role::Parameter, Shape::from(shape.clone()), DType::Real);
+            let input = self.sink.graph.input(
+                name,
+                Role::Parameter,
+                Shape::from(shape.clone()),
+                DType::Real,
+            );
             let Ok(input) = input else { continue };
             parameters.push((input, offset));
             offset += len;
@@ -234,7 +238,7 @@ impl Lowering<'_> {
     ) -> Result<LoweredQuantities, Refusal> {
         let mut trace = Vec::new();
         for id in &split.outputs {
-            let span = self.program.variable(*id).span;
+            let span = self.context.program.variable(*id).span;
             // Only name and place are asked for.
             let ty = DeclaredType::Tuple(Vec::new());
             let declaration = Declaration { variable: *id, ty, initial: None, span };
@@ -243,25 +247,25 @@ impl Lowering<'_> {
                 return Err(Refusal { place, statement: span });
             }
         }
-        let mut failed = self.graph.scalar(0.0);
+        let mut failed = self.sink.graph.scalar(0.0);
         for (_, node) in &self.env.terms.list {
-            failed = self.graph.add(failed, *node);
+            failed = self.sink.graph.add(failed, *node);
         }
         if let Some(holds) = self.all_required() {
-            let never = self.graph.scalar(f64::NEG_INFINITY);
-            failed = self.graph.select(holds, failed, never);
+            let never = self.sink.graph.scalar(f64::NEG_INFINITY);
+            failed = self.sink.graph.select(holds, failed, never);
         }
         let mut roots: Vec<NodeId> = vec![failed];
         roots.extend(trace.iter().map(|entry| entry.node));
         let own = roots.len();
         roots.extend(parameters.iter().map(|(node, _)| *node));
-        if self.rolled {
-            self.graph.retain(&mut roots);
+        if self.sink.rolled {
+            self.sink.graph.retain(&mut roots);
         }
         let parameters =
             roots[own..].iter().copied().zip(parameters.iter().map(|(_, at)| *at)).collect();
         let outputs = roots[1..own].to_vec();
-        Ok(LoweredQuantities { graph: self.graph, parameters, dim, failed: roots[0], outputs })
+        Ok(LoweredQuantities { graph: self.sink.graph, parameters, dim, failed: roots[0], outputs })
     }
 }
 

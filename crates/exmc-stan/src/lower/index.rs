@@ -84,7 +84,7 @@ impl Lowering<'_> {
             let slots = slots.into_iter().map(|slot| self.part_of(slot, steps, span));
             return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         let lanes = value.lanes;
         let level = if lanes { self.depth() } else { 0 };
         let mut addresses =
@@ -95,7 +95,7 @@ impl Lowering<'_> {
         let addresses = addresses.finish(self.lane_count()).shared();
         let storage = Storage::whole(level, 0, shape, value);
         let full = addresses.full_shape(self.lane_count());
-        let form = storage.read(&mut self.graph, &addresses.flat, &full);
+        let form = storage.read(&mut self.sink.graph, &addresses.flat, &full);
         Ok(LaneValue {
             form: form.expect("a whole value has all elements"),
             lanes: addresses.lanes,
@@ -148,7 +148,7 @@ impl Lowering<'_> {
     /// A variable's place.
     pub(super) fn storage(&self, id: VariableId, span: Span) -> LowerResult<&Storage> {
         let missing = || {
-            let name = &self.program.variable(id).name;
+            let name = &self.context.program.variable(id).name;
             unsupported(span, format!("`{name}`, which has no value in the density"))
         };
         self.env.stores[id.0 as usize].as_ref().ok_or_else(missing)
@@ -189,7 +189,7 @@ impl Lowering<'_> {
                 false => fails,
             });
         }
-        let number = self.graph.as_uniform(node)?;
+        let number = self.sink.graph.as_uniform(node)?;
         Some(LaneValue::known(Value::Int(number as i64)))
     }
 
@@ -235,14 +235,14 @@ impl Lowering<'_> {
         loop {
             match self.parts(node) {
                 (Op::Reshape(_), &[of]) => node = of,
-                (Op::Broadcast(_), &[of]) if self.graph.shape(of).len() == 1 => node = of,
+                (Op::Broadcast(_), &[of]) if self.sink.graph.shape(of).len() == 1 => node = of,
                 _ => return node,
             }
         }
     }
 
     fn parts(&self, node: NodeId) -> (&Op, &[NodeId]) {
-        let node = self.graph.node(node);
+        let node = self.sink.graph.node(node);
         (&node.op, &node.args)
     }
 
@@ -289,13 +289,13 @@ impl Lowering<'_> {
             let folded = Addresses { flat, ..addresses.clone() }.shared();
             let full = folded.full_shape(self.lane_count());
             lanes = folded.lanes;
-            storage.read(&mut self.graph, &folded.flat, &full)
+            storage.read(&mut self.sink.graph, &folded.flat, &full)
         } else {
             let rows = || addresses.rows_once(0..self.lane_count());
             let rows = storage.depends_on_parameters().then(rows).flatten();
             match rows {
                 Some((rows, of_lane)) => self.rows_of(&storage, &addresses.shape, &rows, &of_lane),
-                None => storage.read(&mut self.graph, &addresses.flat, &full),
+                None => storage.read(&mut self.sink.graph, &addresses.flat, &full),
             }
         };
         let level = storage.level;
@@ -428,7 +428,7 @@ impl Lowering<'_> {
             Index::Multiple(expr) => {
                 let value = self.evaluate(expr)?;
                 let at = self.positions(&value, extent, expr.span)?;
-                let len = value.shape(&self.graph).iter().product();
+                let len = value.shape(&self.sink.graph).iter().product();
                 Ok(Chosen::Many { len, at, lanes: value.lanes })
             }
             Index::Range(None, None) => {
@@ -496,7 +496,7 @@ impl Lowering<'_> {
         let truths: Vec<f64> = numbers.chunks(len).map(truth).collect();
         let shape: Shape = if lanes { [rows].into() } else { Shape::scalar() };
         let holds = Tensor::real(shape, truths).expect("one for each lane");
-        let holds = self.graph.constant(holds);
+        let holds = self.sink.graph.constant(holds);
         self.require_index(holds, lanes, extent, span)?;
         Ok(numbers.iter().map(|number| (number.clamp(&1, &(extent as i64)) - 1) as u32).collect())
     }

@@ -177,9 +177,6 @@ pub fn lower(
 
 /// What statements change as they run: all that an attempt at a loop which fails must leave as it
 /// was. A snapshot is a clone of it.
-///
-/// What is not here stays when an attempt is undone, and does no harm: nodes that nothing reads,
-/// warnings, of which each place has one, flags that are set once, and what was learned of loops.
 #[derive(Clone)]
 struct Env {
     /// By variable.
@@ -194,51 +191,77 @@ struct Env {
     terms: target::Terms,
 }
 
-struct Lowering<'p> {
+/// What is lowered, and how: statements change nothing here.
+struct Context<'p> {
     program: &'p Program,
     /// Computes calls whose arguments are known.
     host: Interpreter<'p>,
     /// What the host's calls of the program's functions see: nothing but their arguments.
     scratch: Environment,
     options: Options,
+}
+
+/// What comes out, and is only added to. Of attempts that are undone remain nodes that nothing
+/// reads, warnings, of which each place has one, and flags that are set once, which do no harm.
+#[derive(Default)]
+struct Sink {
     graph: Graph,
-    env: Env,
-    locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
-    plans: FxHashMap<SyntaxId, loops::LoopPlan>,
-    /// By the first argument of an inner product: whether what lay outside of its part was known
-    /// and finite the last time (`padded`).
-    finite_beside: FxHashMap<SyntaxId, bool>,
-    /// What became of each loop.
-    loops: LoopReports,
-    /// Whether the iterations of the loop that was unrolled last became a scan.
-    has_rerolled: bool,
-    /// Loops that run one iteration after the other, around the current statement.
-    records: Vec<reroll::LoopTrace>,
+    supports: KnownSupports,
+    layout: Vec<LayoutEntry>,
+    warnings: Vec<Diagnostic>,
     /// Whether something that ends a run stands under a condition on parameters.
     may_end: bool,
     /// See [`StanLowered::limited_loops`].
     limited_loops: Vec<Span>,
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
     rolled: bool,
-    /// The loop that is walked as steps, around the current statement.
-    steps: Option<loops::scan::Steps>,
-    /// How often one was, with success.
+    /// How often a loop was walked as steps, with success.
     loops_in_steps: usize,
     /// Inputs that were made for what earlier steps write.
     placeholders: usize,
-    /// Loops around the current statement that can begin again.
+    /// What became of each loop.
+    loops: LoopReports,
+}
+
+/// What stands around the current statement. Who enters something leaves it, also by an abort.
+#[derive(Default)]
+struct Enclosing {
+    /// Loops that run one iteration after the other.
+    records: Vec<reroll::LoopTrace>,
+    /// The loop that is walked as steps.
+    steps: Option<loops::scan::Steps>,
+    /// Loops that can begin again.
     guards: usize,
-    /// Loops around the current statement in which parts whose sizes differ are read whole.
+    /// Loops in which parts whose sizes differ are read whole.
     padding: usize,
     /// The level of first iterations that are walked to see what they tell (`probe`).
     probed: Option<usize>,
-    supports: KnownSupports,
-    layout: Vec<LayoutEntry>,
-    warnings: Vec<Diagnostic>,
+    /// How many right-hand sides of initial value problems are being walked.
+    nesting: usize,
+}
+
+/// What was learned of the program's parts by walking them, and holds whatever is undone.
+#[derive(Default)]
+struct Learned {
+    /// Variables that a function declares.
+    locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
+    /// How each loop is to be walked.
+    plans: FxHashMap<SyntaxId, loops::LoopPlan>,
+    /// By the first argument of an inner product: whether what lay outside of its part was known
+    /// and finite the last time (`padded`).
+    finite_beside: FxHashMap<SyntaxId, bool>,
     /// Variables of loops over elements: whether they are parameters (`by_type`).
     loop_kinds: FxHashMap<VariableId, bool>,
-    /// How many right-hand sides of initial value problems are being walked around this one.
-    nesting: usize,
+    /// Whether the iterations of the loop that was unrolled last became a scan.
+    has_rerolled: bool,
+}
+
+struct Lowering<'p> {
+    context: Context<'p>,
+    sink: Sink,
+    env: Env,
+    enclosing: Enclosing,
+    learned: Learned,
 }
 
 impl<'p> Lowering<'p> {
@@ -255,48 +278,30 @@ impl<'p> Lowering<'p> {
             let shape = value.full_shape(&Graph::new());
             stores[id.0 as usize] = Some(Storage::whole(0, 0, shape, value));
         }
+        let one_lane =
+            IterationLanes { count: 1, up: std::sync::Arc::from([0_u32]), watched: None };
         Self {
-            program,
-            host: Interpreter::new(whole, Settings::default()),
-            scratch: Environment::new(program),
-            options,
-            graph: Graph::new(),
+            context: Context {
+                program,
+                host: Interpreter::new(whole, Settings::default()),
+                scratch: Environment::new(program),
+                options,
+            },
+            sink: Sink::default(),
             env: Env {
                 stores,
-                levels: vec![IterationLanes {
-                    count: 1,
-                    up: std::sync::Arc::from([0_u32]),
-                    watched: None,
-                }],
+                levels: vec![one_lane],
                 masks: Vec::new(),
                 frames: Vec::new(),
                 terms: target::Terms::default(),
             },
-            locals: FxHashMap::default(),
-            plans: FxHashMap::default(),
-            finite_beside: FxHashMap::default(),
-            records: Vec::new(),
-            may_end: false,
-            limited_loops: Vec::new(),
-            loops: LoopReports::default(),
-            has_rerolled: false,
-            rolled: false,
-            steps: None,
-            loops_in_steps: 0,
-            placeholders: 0,
-            guards: 0,
-            padding: 0,
-            probed: None,
-            supports: KnownSupports::default(),
-            layout: Vec::new(),
-            warnings: Vec::new(),
-            loop_kinds: FxHashMap::default(),
-            nesting: 0,
+            enclosing: Enclosing::default(),
+            learned: Learned::default(),
         }
     }
 
     fn finish(mut self, environment: &Environment, slots: &TupleSlots) -> LowerResult<StanLowered> {
-        let (program, whole) = (self.program, self.host.program());
+        let (program, whole) = (self.context.program, self.context.host.program());
         self.parameters()?;
         let mut trace = Vec::new();
         for declaration in &whole.parameters {
@@ -307,7 +312,7 @@ impl<'p> Lowering<'p> {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
             self.check_declared(declaration)?;
         }
-        let values_are_limited = !self.limited_loops.is_empty();
+        let values_are_limited = !self.sink.limited_loops.is_empty();
         for statement in &whole.transformed_parameters {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
             if values_are_limited {
@@ -318,32 +323,32 @@ impl<'p> Lowering<'p> {
         self.run_block(&program.model)?;
         let mut inverse = Self::new(program, whole, environment, Options::default()).inverse()?;
         self.non_centre(&mut trace, &mut inverse)?;
-        let mut logp = self.graph.scalar(0.0);
+        let mut logp = self.sink.graph.scalar(0.0);
         for (_, node) in &self.env.terms.list {
-            logp = self.graph.add(logp, *node);
+            logp = self.sink.graph.add(logp, *node);
         }
         if let Some(holds) = self.all_required() {
-            let never = self.graph.scalar(f64::NEG_INFINITY);
-            logp = self.graph.select(holds, logp, never);
+            let never = self.sink.graph.scalar(f64::NEG_INFINITY);
+            logp = self.sink.graph.select(holds, logp, never);
         }
-        let stan_order = stan_order::stan_order(&self.layout, whole);
+        let stan_order = stan_order::stan_order(&self.sink.layout, whole);
         let mut terms: Vec<Term> =
             self.env.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
-        if self.rolled {
+        if self.sink.rolled {
             let mut named = vec![&mut logp];
             named.extend(terms.iter_mut().map(|term| &mut term.node));
             named.extend(trace.iter_mut().map(|entry| &mut entry.node));
-            named.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
+            named.extend(self.sink.layout.iter_mut().map(|entry| &mut entry.input));
             let mut roots: Vec<NodeId> = named.iter().map(|node| **node).collect();
-            self.graph.retain(&mut roots);
+            self.sink.graph.retain(&mut roots);
             named.into_iter().zip(roots).for_each(|(node, new)| *node = new);
         }
-        let dim = self.layout.iter().map(|e| e.unconstrained.len()).sum();
+        let dim = self.sink.layout.iter().map(|e| e.unconstrained.len()).sum();
         let lowered = Lowered {
-            graph: self.graph,
+            graph: self.sink.graph,
             logp,
             terms,
-            layout: self.layout,
+            layout: self.sink.layout,
             dim,
             noise: Vec::new(),
             trace,
@@ -351,7 +356,7 @@ impl<'p> Lowering<'p> {
             checks: Vec::new(),
             inverse,
         };
-        let Self { warnings, may_end, limited_loops, loops_in_steps, loops, .. } = self;
+        let Sink { warnings, may_end, limited_loops, loops_in_steps, loops, .. } = self.sink;
         Ok(StanLowered {
             lowered,
             warnings,
@@ -371,7 +376,7 @@ impl<'p> Lowering<'p> {
         let (first, rest) = required.split_first()?;
         let mut all = *first;
         for next in rest {
-            all = self.graph.and(all, *next);
+            all = self.sink.graph.and(all, *next);
         }
         Some(all)
     }

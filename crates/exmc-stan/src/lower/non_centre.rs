@@ -50,7 +50,7 @@ impl Lowering<'_> {
         holds: Vec<NodeId>,
         span: Span,
     ) {
-        if self.options.non_centre.is_empty()
+        if self.context.options.non_centre.is_empty()
             || !self.env.masks.is_empty()
             || !self.env.frames.is_empty()
         {
@@ -64,12 +64,12 @@ impl Lowering<'_> {
         if self.depth() > 0 && !outcome.lanes {
             return;
         }
-        let node = outcome.to_node(&mut self.graph);
-        let Some(input) = whole_input(&self.graph, node) else { return };
-        let entry = self.layout.iter().find(|entry| entry.input == input);
+        let node = outcome.to_node(&mut self.sink.graph);
+        let Some(input) = whole_input(&self.sink.graph, node) else { return };
+        let entry = self.sink.layout.iter().find(|entry| entry.input == input);
         let Some(name) = entry.map(|entry| entry.name.clone()) else { return };
         let noted = self.env.terms.priors.iter().any(|prior| prior.name == name);
-        if noted || !self.options.non_centre.contains(&name) {
+        if noted || !self.context.options.non_centre.contains(&name) {
             return;
         }
         let Some((location, scale)) = self.location_and_scale(input, values, first, kind) else {
@@ -84,14 +84,18 @@ impl Lowering<'_> {
         let standard = if kind == Scale::Elements {
             let arguments = self.arguments(&arguments);
             let family = format!("{distribution}_lupdf");
-            let standard =
-                library::density(&mut self.graph, &mut self.supports, &family, &arguments);
+            let standard = library::density(
+                &mut self.sink.graph,
+                &mut self.sink.supports,
+                &family,
+                &arguments,
+            );
             let Ok(standard) = standard else { return };
-            self.graph.sum(standard.value.node)
+            self.sink.graph.sum(standard.value.node)
         } else {
-            let squares = self.graph.square(input);
-            let sum = self.graph.sum(squares);
-            self.graph.scale(sum, -0.5)
+            let squares = self.sink.graph.square(input);
+            let sum = self.sink.graph.sum(squares);
+            self.sink.graph.scale(sum, -0.5)
         };
         let Some((place, term)) = self.env.terms.tilde_at(span) else { return };
         self.env.terms.priors.push(Prior {
@@ -119,17 +123,17 @@ impl Lowering<'_> {
         let outcome = &values[0].0;
         let (location, scale) = (&values.get(first + 1)?.0, &values.get(first + 2)?.0);
         if kind == Scale::Elements {
-            let shape = self.graph.shape(input).clone();
-            let outcome = (outcome.to_node(&mut self.graph), outcome.lanes);
+            let shape = self.sink.graph.shape(input).clone();
+            let outcome = (outcome.to_node(&mut self.sink.graph), outcome.lanes);
             let as_input = |this: &mut Self, value: &LaneValue| {
-                let value = (value.to_node(&mut this.graph), value.lanes);
+                let value = (value.to_node(&mut this.sink.graph), value.lanes);
                 let (outcome, value, _) = this.meet(outcome, value);
-                let full = this.graph.shape(outcome).clone();
-                if this.graph.shape(value).is_scalar() {
+                let full = this.sink.graph.shape(outcome).clone();
+                if this.sink.graph.shape(value).is_scalar() {
                     return value;
                 }
-                let value = this.graph.broadcast_to(value, &full);
-                this.graph.reshape(value, shape.clone())
+                let value = this.sink.graph.broadcast_to(value, &full);
+                this.sink.graph.reshape(value, shape.clone())
             };
             return Some((as_input(self, location), as_input(self, scale)));
         }
@@ -137,15 +141,16 @@ impl Lowering<'_> {
         if scale.lanes || (location.lanes && !outcome.lanes) {
             return None;
         }
-        let (location, scale) = (location.to_node(&mut self.graph), scale.to_node(&mut self.graph));
+        let (location, scale) =
+            (location.to_node(&mut self.sink.graph), scale.to_node(&mut self.sink.graph));
         // Lanes come first, in the order of the iterations, and so do the vectors of an array.
-        let shape = self.graph.shape(input).clone();
-        if !self.graph.shape(location).broadcasts_to(&shape) {
+        let shape = self.sink.graph.shape(input).clone();
+        if !self.sink.graph.shape(location).broadcasts_to(&shape) {
             return None;
         }
-        let location = self.graph.broadcast_to(location, &shape);
+        let location = self.sink.graph.broadcast_to(location, &shape);
         Some(match kind {
-            Scale::Covariance => (location, self.graph.cholesky(scale)),
+            Scale::Covariance => (location, self.sink.graph.cholesky(scale)),
             _ => (location, scale),
         })
     }
@@ -157,26 +162,26 @@ impl Lowering<'_> {
         trace: &mut [TraceEntry],
         inverse: &mut Inverse,
     ) -> LowerResult<()> {
-        for name in self.options.non_centre.clone() {
+        for name in self.context.options.non_centre.clone() {
             let place = self.env.terms.priors.iter().position(|prior| prior.name == name);
             let Some(place) = place else { return Err(self.cannot(&name)) };
             let prior = self.env.terms.priors.remove(place);
-            let index = self.layout.iter().position(|entry| entry.name == name);
+            let index = self.sink.layout.iter().position(|entry| entry.name == name);
             let index = index.expect("priors are of parameters");
-            let input = self.layout[index].input;
+            let input = self.sink.layout[index].input;
             if self.env.terms.list[prior.place].1 != prior.term {
                 let message =
                     format!("`{name}` cannot be non-centred: this statement runs more than once");
                 return Err(refused(prior.span, message));
             }
             let (location, scale) = (prior.location, prior.scale);
-            if self.graph.reachable(&[location, scale])[input.index()] {
+            if self.sink.graph.reachable(&[location, scale])[input.index()] {
                 let message = format!(
                     "`{name}` cannot be non-centred: its location or scale depends on itself here"
                 );
                 return Err(refused(prior.span, message));
             }
-            step_back(&self.graph, &prior, &self.layout, index, inverse);
+            step_back(&self.sink.graph, &prior, &self.sink.layout, index, inverse);
             self.substitute(prior, index, trace);
         }
         Ok(())
@@ -185,7 +190,7 @@ impl Lowering<'_> {
     /// Copies the graph with location + scale * z in the place of a parameter.
     fn substitute(&mut self, prior: Prior, index: usize, trace: &mut [TraceEntry]) {
         const FITS: &str = "a standardised value has the parameter's shape";
-        let old = std::mem::take(&mut self.graph);
+        let old = std::mem::take(&mut self.sink.graph);
         let shape = old.shape(prior.input).clone();
         let mut g = Graph::new();
         let same = |_: &mut Graph, _, _: &str| Ok::<_, GraphError>(None);
@@ -215,7 +220,7 @@ impl Lowering<'_> {
         kept.extend(self.env.terms.list.iter_mut().map(|(_, node)| node));
         kept.extend(self.env.terms.required.iter_mut());
         kept.extend(trace.iter_mut().map(|entry| &mut entry.node));
-        kept.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
+        kept.extend(self.sink.layout.iter_mut().map(|entry| &mut entry.input));
         for other in &mut self.env.terms.priors {
             kept.extend([&mut other.term, &mut other.location, &mut other.scale]);
             kept.extend(std::iter::once(&mut other.standard).chain(&mut other.holds));
@@ -228,12 +233,12 @@ impl Lowering<'_> {
         for (node, copy) in kept.into_iter().zip(copies) {
             *node = copy;
         }
-        self.layout[index].input = z;
+        self.sink.layout[index].input = z;
         for other in &mut self.env.terms.priors {
-            let entry = self.layout.iter().find(|entry| entry.name == other.name);
+            let entry = self.sink.layout.iter().find(|entry| entry.name == other.name);
             other.input = entry.expect("priors are of parameters").input;
         }
-        if self.options.jacobian {
+        if self.context.options.jacobian {
             let mut term = g.import(&old, &[standard], same).expect(FITS)[0];
             let never = g.scalar(f64::NEG_INFINITY);
             for condition in holds {
@@ -241,18 +246,18 @@ impl Lowering<'_> {
             }
             self.env.terms.list[place].1 = term;
         }
-        self.graph = g;
+        self.sink.graph = g;
     }
 
     /// Why there is nothing to standardise.
     fn cannot(&self, name: &str) -> Abort {
-        let found = self
-            .program
-            .parameters
-            .iter()
-            .find(|declaration| *self.program.variable(declaration.variable).name == *name);
+        let found =
+            self.context.program.parameters.iter().find(|declaration| {
+                *self.context.program.variable(declaration.variable).name == *name
+            });
         let Some(declaration) = found else {
-            let names: Vec<String> = self.layout.iter().map(|e| format!("`{}`", e.name)).collect();
+            let names: Vec<String> =
+                self.sink.layout.iter().map(|e| format!("`{}`", e.name)).collect();
             let message =
                 format!("`{name}` cannot be non-centred: the program has no such parameter");
             let diagnostic = Diagnostic::error(Class::Runtime, Span::default(), message)
@@ -260,7 +265,7 @@ impl Lowering<'_> {
             return Abort::Mistake(Box::new(diagnostic));
         };
         let span = declaration.span;
-        let entry = self.layout.iter().zip(&self.program.parameters);
+        let entry = self.sink.layout.iter().zip(&self.context.program.parameters);
         let plain = entry.map(|(entry, d)| (entry.input, d)).any(|(input, d)| {
             let value = self.env.stores[d.variable.0 as usize].as_ref();
             d.variable == declaration.variable && value.is_some_and(|s| s.is_node(input))

@@ -20,7 +20,7 @@ impl Lowering<'_> {
         slots: &TupleSlots,
         trace: &mut Vec<TraceEntry>,
     ) -> LowerResult<()> {
-        let variable = self.program.variable(declaration.variable);
+        let variable = self.context.program.variable(declaration.variable);
         let value = self.value_of(declaration.variable, slots, declaration.span)?;
         self.record_value(&variable.name, &variable.ty, &value, trace);
         Ok(())
@@ -64,14 +64,14 @@ impl Lowering<'_> {
             }
             return;
         }
-        let node = value.to_node(&mut self.graph);
+        let node = value.to_node(&mut self.sink.graph);
         if !is_complex(ty) {
             self.record_node(name.to_owned(), node, trace);
             return;
         }
         let shape = self.outer_shape(value, ty.rank());
         let count: usize = shape.iter().product();
-        let flat = self.graph.reshape(node, [2 * count]);
+        let flat = self.sink.graph.reshape(node, [2 * count]);
         let mut places: Vec<usize> = (0..count).collect();
         places.sort_by_key(|k| {
             let mut index = index_of(*k, &shape);
@@ -81,19 +81,19 @@ impl Lowering<'_> {
         for k in places {
             let name = indexed(name, k, &shape);
             for (part, at) in [("real", 2 * k), ("imag", 2 * k + 1)] {
-                let number = self.graph.slice(flat, 0, at, at + 1);
-                let number = self.graph.reshape(number, exmc_graph::Shape::scalar());
+                let number = self.sink.graph.slice(flat, 0, at, at + 1);
+                let number = self.sink.graph.reshape(number, exmc_graph::Shape::scalar());
                 self.record_node(format!("{name}.{part}"), number, trace);
             }
         }
     }
 
     fn record_node(&mut self, name: String, mut node: NodeId, trace: &mut Vec<TraceEntry>) {
-        if self.graph.node(node).dtype == DType::Int {
-            let zero = self.graph.scalar(0.0);
-            node = self.graph.binary(Binary::Add, node, zero);
+        if self.sink.graph.node(node).dtype == DType::Int {
+            let zero = self.sink.graph.scalar(0.0);
+            node = self.sink.graph.binary(Binary::Add, node, zero);
         }
-        let shape = self.graph.shape(node).clone();
+        let shape = self.sink.graph.shape(node).clone();
         trace.push(TraceEntry { name, node, shape, plates: Vec::new() });
     }
 
@@ -103,7 +103,7 @@ impl Lowering<'_> {
             Form::Tuple(slots) => {
                 slots.first().map_or_else(|| vec![0; depth], |slot| self.outer_shape(slot, depth))
             }
-            _ => value.shape(&self.graph).into_iter().take(depth).collect(),
+            _ => value.shape(&self.sink.graph).into_iter().take(depth).collect(),
         }
     }
 
@@ -116,13 +116,13 @@ impl Lowering<'_> {
             let slots = slots.iter().map(|slot| self.element_of(slot, depth, k));
             return LaneValue::tuple(slots.collect());
         }
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         let (outer, inner) = shape.split_at(depth);
         let (count, size) = (outer.iter().product(), inner.iter().product());
-        let node = value.to_node(&mut self.graph);
-        let rows = self.graph.reshape(node, [count, size]);
-        let row = self.graph.slice(rows, 0, k, k + 1);
-        LaneValue::node(self.graph.reshape(row, inner), false)
+        let node = value.to_node(&mut self.sink.graph);
+        let rows = self.sink.graph.reshape(node, [count, size]);
+        let row = self.sink.graph.slice(rows, 0, k, k + 1);
+        LaneValue::node(self.sink.graph.reshape(row, inner), false)
     }
 }
 

@@ -32,7 +32,7 @@ const MAX_COORDINATES: usize = 1 << 24;
 impl Lowering<'_> {
     /// Declares all parameters, in order.
     pub(super) fn parameters(&mut self) -> LowerResult<()> {
-        let program = self.program;
+        let program = self.context.program;
         for declaration in &program.parameters {
             self.parameter(declaration)?;
         }
@@ -40,25 +40,25 @@ impl Lowering<'_> {
     }
 
     fn parameter(&mut self, declaration: &Declaration) -> LowerResult<()> {
-        let variable = self.program.variable(declaration.variable);
+        let variable = self.context.program.variable(declaration.variable);
         let made = self.made(declaration)?;
         let unconstrained = self.unconstrained_shape(&made, declaration.span)?;
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         let input = g
             .input(&variable.name, Role::Parameter, unconstrained.clone(), DType::Real)
             .map_err(|error| unsupported(declaration.span, error.message().to_owned()))?;
         let (value, log_jacobian) = constrain(g, &made, input);
         if let How::Transform(_, Some(support)) = made.how {
-            self.supports.state(value, support);
+            self.sink.supports.state(value, support);
         }
-        if let (Some(log_jacobian), true) = (log_jacobian, self.options.jacobian) {
+        if let (Some(log_jacobian), true) = (log_jacobian, self.context.options.jacobian) {
             let name = format!("jacobian of {}", variable.name);
             let span = declaration.span;
-            self.env.terms.add(&mut self.graph, (span, "jacobian"), || name, log_jacobian);
+            self.env.terms.add(&mut self.sink.graph, (span, "jacobian"), || name, log_jacobian);
         }
         let offset =
-            self.layout.last().map_or(0, |e: &LayoutEntry| e.offset + e.unconstrained.len());
-        self.layout.push(LayoutEntry {
+            self.sink.layout.last().map_or(0, |e: &LayoutEntry| e.offset + e.unconstrained.len());
+        self.sink.layout.push(LayoutEntry {
             name: variable.name.to_string(),
             offset,
             unconstrained,
@@ -77,20 +77,21 @@ impl Lowering<'_> {
 
     /// The graph from constrained values (inputs by the parameters' names) to unconstrained ones.
     pub(super) fn inverse(mut self) -> LowerResult<Inverse> {
-        let program = self.program;
+        let program = self.context.program;
         let mut outputs = Vec::new();
         for declaration in &program.parameters {
             let variable = program.variable(declaration.variable);
             let shape = Shape::from(self.declared_shape(&declaration.ty)?);
             let value = self
+                .sink
                 .graph
                 .input(&variable.name, Role::Parameter, shape.clone(), DType::Real)
                 .map_err(|error| unsupported(declaration.span, error.message().to_owned()))?;
             self.set_parameter(declaration, &shape, value);
             let made = self.made(declaration)?;
-            outputs.push(unconstrain(&mut self.graph, &made, value));
+            outputs.push(unconstrain(&mut self.sink.graph, &made, value));
         }
-        Ok(Inverse { graph: self.graph, outputs })
+        Ok(Inverse { graph: self.sink.graph, outputs })
     }
 
     fn made(&mut self, declaration: &Declaration) -> LowerResult<Made> {
@@ -181,9 +182,9 @@ impl Lowering<'_> {
     /// only thing of interest, its one number) if it is known.
     fn bound(&mut self, expr: &Expr, shape: &Shape) -> LowerResult<(NodeId, Option<f64>)> {
         let value = self.evaluate(expr)?;
-        let node = value.to_node(&mut self.graph);
-        if !self.graph.shape(node).broadcasts_to(shape) {
-            let found = self.graph.shape(node);
+        let node = value.to_node(&mut self.sink.graph);
+        if !self.sink.graph.shape(node).broadcasts_to(shape) {
+            let found = self.sink.graph.shape(node);
             let message = format!("a bound of size {found} for a parameter of size {shape}");
             return Err(runtime(expr.span, message));
         }

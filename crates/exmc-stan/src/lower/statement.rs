@@ -57,7 +57,7 @@ impl Lowering<'_> {
     /// One statement.
     pub(super) fn run(&mut self, statement: &Statement) -> LowerResult<LaneFlow> {
         let span = statement.span;
-        if self.graph.len() > self.options.node_limit {
+        if self.sink.graph.len() > self.context.options.node_limit {
             let message = "the program's density needs more operations than the limit allows";
             let help = "a loop here has iterations that need each other's results and cannot be run side by side";
             let diagnostic = Diagnostic::error(Class::Limit, span, message).help(help);
@@ -72,7 +72,7 @@ impl Lowering<'_> {
             }
             StatementKind::JacobianPlus(value) => {
                 let added = self.evaluate(value)?;
-                if self.options.jacobian {
+                if self.context.options.jacobian {
                     self.add_to_target(&added, "jacobian +=", span);
                 }
             }
@@ -90,7 +90,7 @@ impl Lowering<'_> {
             }
             StatementKind::FatalError(items) => {
                 self.reject(items, "", span)?;
-                self.may_end = true;
+                self.sink.may_end = true;
             }
             StatementKind::If(condition, then, otherwise) => {
                 return self.run_if(condition, then, otherwise.as_deref());
@@ -123,7 +123,7 @@ impl Lowering<'_> {
     }
 
     fn declare(&mut self, declaration: &Declaration) -> LowerResult<()> {
-        let variable = self.program.variable(declaration.variable);
+        let variable = self.context.program.variable(declaration.variable);
         let shape = self.declared_shape(&declaration.ty)?;
         fits(&shape, usize::MAX, declaration.span)?;
         let value = match &variable.ty {
@@ -194,9 +194,9 @@ impl Lowering<'_> {
     }
 
     fn warn_of_print(&mut self, span: Span) {
-        if !self.warnings.iter().any(|w| w.span == span) {
+        if !self.sink.warnings.iter().any(|w| w.span == span) {
             let message = "`print` does nothing here: the density runs compiled";
-            self.warnings.push(Diagnostic::warning(Class::Unsupported, span, message));
+            self.sink.warnings.push(Diagnostic::warning(Class::Unsupported, span, message));
         }
     }
 
@@ -257,8 +257,9 @@ impl Lowering<'_> {
             all = Some(match all {
                 None => here,
                 Some(before) => {
-                    let (a, b) = (before.to_node(&mut self.graph), here.to_node(&mut self.graph));
-                    LaneValue::node(self.graph.and(a, b), before.lanes || here.lanes)
+                    let (a, b) =
+                        (before.to_node(&mut self.sink.graph), here.to_node(&mut self.sink.graph));
+                    LaneValue::node(self.sink.graph.and(a, b), before.lanes || here.lanes)
                 }
             });
         }
@@ -271,7 +272,7 @@ impl Lowering<'_> {
         if planted(Fault::FirstLanesCondition) {
             map.fill(0);
         }
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         let size: usize = shape.iter().product();
         let flat: Vec<u32> = map
             .iter()
@@ -279,7 +280,7 @@ impl Lowering<'_> {
             .collect();
         let storage = Storage::whole(level, 0, shape.clone(), value);
         let full: Vec<usize> = std::iter::once(map.len()).chain(shape).collect();
-        let form = storage.read(&mut self.graph, &flat, &full);
+        let form = storage.read(&mut self.sink.graph, &flat, &full);
         LaneValue { form: form.expect("a whole value has all elements"), lanes: true }
     }
 
@@ -291,18 +292,18 @@ impl Lowering<'_> {
         old: &LaneValue,
     ) -> LaneValue {
         let lanes = mask.lanes || new.lanes || old.lanes;
-        let shape = new.shape(&self.graph);
+        let shape = new.shape(&self.sink.graph);
         let full: Vec<usize> =
             lanes.then(|| self.lane_count()).into_iter().chain(shape.iter().copied()).collect();
-        let mut condition = mask.to_node(&mut self.graph);
+        let mut condition = mask.to_node(&mut self.sink.graph);
         if mask.lanes {
             let stretched: Vec<usize> =
                 std::iter::once(self.lane_count()).chain(shape.iter().map(|_| 1)).collect();
-            condition = self.graph.reshape(condition, stretched);
+            condition = self.sink.graph.reshape(condition, stretched);
         }
-        let (a, b) = (new.to_node(&mut self.graph), old.to_node(&mut self.graph));
-        let node = self.graph.select(condition, a, b);
-        let node = self.graph.broadcast_to(node, &Shape::from(full));
+        let (a, b) = (new.to_node(&mut self.sink.graph), old.to_node(&mut self.sink.graph));
+        let node = self.sink.graph.select(condition, a, b);
+        let node = self.sink.graph.broadcast_to(node, &Shape::from(full));
         LaneValue::node(node, lanes)
     }
 
@@ -314,11 +315,11 @@ impl Lowering<'_> {
     ) -> LowerResult<LaneValue> {
         let count = self.lane_count();
         let Some((_, first)) = parts.first() else { return Ok(LaneValue::real(f64::NAN)) };
-        let shape = first.shape(&self.graph);
+        let shape = first.shape(&self.sink.graph);
         let mut keys = vec![i64::MIN; count];
         let mut same = true;
         for (k, (lanes, value)) in parts.iter().enumerate() {
-            same &= value.shape(&self.graph) == shape && !matches!(value.form, Form::Tuple(_));
+            same &= value.shape(&self.sink.graph) == shape && !matches!(value.form, Form::Tuple(_));
             lanes.iter().for_each(|lane| keys[*lane as usize] = k as i64);
         }
         if !same {
@@ -335,7 +336,7 @@ impl Lowering<'_> {
         }
         let flat: Vec<u32> = (0..count as u32 * size).collect();
         let full: Vec<usize> = std::iter::once(count).chain(shape).collect();
-        let form = storage.read(&mut self.graph, &flat, &full);
+        let form = storage.read(&mut self.sink.graph, &flat, &full);
         Ok(LaneValue { form: form.expect("the parts cover all lanes"), lanes: true })
     }
 }

@@ -71,7 +71,7 @@ impl Lowering<'_> {
         target: &LValue,
     ) -> LowerResult<LaneValue> {
         let span = target.span;
-        let variable = self.program.variable(id).ty.clone();
+        let variable = self.context.program.variable(id).ty.clone();
         let indices = in_one(path).ok_or(Abort::Symbolic { span })?;
         let base = Expr::new(ExprKind::Variable(id), variable, span);
         let kind = ExprKind::Index(Box::new(base), indices);
@@ -113,20 +113,20 @@ impl Lowering<'_> {
         let is_symbolic = |axis: &usize| symbolic.iter().any(|(own, _)| own == axis);
         let kept: Vec<usize> =
             (0..shape.len()).filter(|axis| !is_symbolic(axis)).map(|axis| shape[axis]).collect();
-        let found = value.shape(&self.graph);
+        let found = value.shape(&self.sink.graph);
         if found != kept {
-            let name = &self.program.variable(id).name;
+            let name = &self.context.program.variable(id).name;
             let message =
                 format!("{kept:?} elements of `{name}` are assigned a value of size {found:?}");
             return Err(runtime(span, message));
         }
         let old = self.read_at(id, addresses, span)?;
-        let mut meant = self.graph.scalar(1.0);
+        let mut meant = self.sink.graph.scalar(1.0);
         let mut both = value.lanes || old.lanes;
         for (axis, chosen) in &symbolic {
             let is_chosen = self.meant_along(&shape, *axis, chosen);
             self.require_found(is_chosen, chosen.lanes, shape[*axis], at)?;
-            meant = self.graph.and(meant, is_chosen);
+            meant = self.sink.graph.and(meant, is_chosen);
             both |= chosen.lanes;
         }
         let lanes = self.lane_count();
@@ -135,10 +135,10 @@ impl Lowering<'_> {
             .chain((0..shape.len()).map(|axis| if is_symbolic(&axis) { 1 } else { shape[axis] }))
             .collect();
         let full: Vec<usize> = axis_of(both).chain(shape.iter().copied()).collect();
-        let (new, old) = (value.to_node(&mut self.graph), old.to_node(&mut self.graph));
-        let new = self.graph.reshape(new, spread);
-        let node = self.graph.select(meant, new, old);
-        let node = self.graph.broadcast_to(node, &Shape::from(full));
+        let (new, old) = (value.to_node(&mut self.sink.graph), old.to_node(&mut self.sink.graph));
+        let new = self.sink.graph.reshape(new, spread);
+        let node = self.sink.graph.select(meant, new, old);
+        let node = self.sink.graph.broadcast_to(node, &Shape::from(full));
         self.store(id, &path, LaneValue::node(node, both), span)
     }
 
@@ -146,8 +146,8 @@ impl Lowering<'_> {
     /// extent 1 but for that one.
     fn meant_along(&mut self, shape: &[usize], axis: usize, chosen: &LaneValue) -> NodeId {
         let lanes = self.lane_count();
-        let at = chosen.to_node(&mut self.graph);
-        let g = &mut self.graph;
+        let at = chosen.to_node(&mut self.sink.graph);
+        let g = &mut self.sink.graph;
         let ones = shape.iter().map(|_| 1);
         let at_shape: Vec<usize> =
             chosen.lanes.then_some(lanes).into_iter().chain(ones.clone()).collect();
@@ -169,8 +169,8 @@ impl Lowering<'_> {
         span: Span,
     ) -> LowerResult<()> {
         let first = usize::from(batched);
-        let own: Vec<usize> = (first..self.graph.shape(is_chosen).rank()).collect();
-        let holds = self.graph.reduce(Reduction::Max, is_chosen, &own);
+        let own: Vec<usize> = (first..self.sink.graph.shape(is_chosen).rank()).collect();
+        let holds = self.sink.graph.reduce(Reduction::Max, is_chosen, &own);
         self.require_index(holds, batched, extent, span)
     }
 
@@ -185,7 +185,7 @@ impl Lowering<'_> {
         let message = format!("an index is out of range; expecting 1..{extent}");
         if let Some(holds) = self.requirement(&Check { holds, batched, message }, span)? {
             self.env.terms.required.push(holds);
-            self.may_end = true;
+            self.sink.may_end = true;
         }
         Ok(())
     }
@@ -200,15 +200,16 @@ impl Lowering<'_> {
             let slots = slots.iter().map(|slot| self.chosen_along(slot, index, span));
             return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
-        let shape = x.shape(&self.graph);
+        let shape = x.shape(&self.sink.graph);
         let (before, rest) = shape.split_at(index.axis);
         let (extent, after) = (rest[0], &rest[1..]);
-        let wanted = index.value.shape(&self.graph);
+        let wanted = index.value.shape(&self.sink.graph);
         let count: usize = wanted.iter().product();
         let lanes = self.lane_count();
         let axis_of = |own: bool| own.then_some(lanes).into_iter();
-        let (node, at) = (x.to_node(&mut self.graph), index.value.to_node(&mut self.graph));
-        let g = &mut self.graph;
+        let (node, at) =
+            (x.to_node(&mut self.sink.graph), index.value.to_node(&mut self.sink.graph));
+        let g = &mut self.sink.graph;
 
         let (outer, inner) = (before.iter().product(), after.iter().product());
         let table: Vec<usize> = axis_of(x.lanes).chain([outer, 1, extent, inner]).collect();

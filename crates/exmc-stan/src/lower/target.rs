@@ -64,7 +64,7 @@ impl Terms {
 impl Lowering<'_> {
     /// Adds all of a value, in all lanes, to the log density.
     pub(super) fn add_to_target(&mut self, value: &LaneValue, what: &'static str, span: Span) {
-        let node = value.to_node(&mut self.graph);
+        let node = value.to_node(&mut self.sink.graph);
         let summed = self.over_lanes(node, value.lanes);
         self.add_term(summed, what, what, span);
     }
@@ -72,7 +72,7 @@ impl Lowering<'_> {
     /// The sum over all elements and lanes where the masks hold.
     fn over_lanes(&mut self, node: NodeId, lanes: bool) -> NodeId {
         let first = usize::from(lanes);
-        let axes: Vec<usize> = (first..self.graph.shape(node).rank()).collect();
+        let axes: Vec<usize> = (first..self.sink.graph.shape(node).rank()).collect();
         let count = self.lane_count();
         let from = if planted(Fault::InnermostConditionOnly) {
             self.env.masks.len().saturating_sub(1)
@@ -81,28 +81,28 @@ impl Lowering<'_> {
         };
         let Some(mask) = self.mask(from) else {
             if lanes || count == 1 {
-                return self.graph.sum(node);
+                return self.sink.graph.sum(node);
             }
-            let total = self.graph.sum(node);
-            return self.graph.scale(total, count as f64);
+            let total = self.sink.graph.sum(node);
+            return self.sink.graph.scale(total, count as f64);
         };
-        let each = self.graph.reduce(Reduction::Sum, node, &axes);
-        let zero = self.graph.scalar(0.0);
-        let condition = mask.to_node(&mut self.graph);
-        let kept = self.graph.select(condition, each, zero);
-        let total = self.graph.sum(kept);
+        let each = self.sink.graph.reduce(Reduction::Sum, node, &axes);
+        let zero = self.sink.graph.scalar(0.0);
+        let condition = mask.to_node(&mut self.sink.graph);
+        let kept = self.sink.graph.select(condition, each, zero);
+        let total = self.sink.graph.sum(kept);
         if lanes || mask.lanes || count == 1 {
             total
         } else {
-            self.graph.scale(total, count as f64)
+            self.sink.graph.scale(total, count as f64)
         }
     }
 
     fn add_term(&mut self, node: NodeId, what: &'static str, name: &str, span: Span) {
-        let file = self.program.sources.files().get(span.file as usize);
+        let file = self.context.program.sources.files().get(span.file as usize);
         let line = file.map_or(0, |file| file.place(span.start).line);
         let name = || format!("line {line}: {name}");
-        self.env.terms.add(&mut self.graph, (span, what), name, node);
+        self.env.terms.add(&mut self.sink.graph, (span, what), name, node);
     }
 
     /// `outcome ~ distribution(args) T[…]`
@@ -125,7 +125,7 @@ impl Lowering<'_> {
             let value = self.call_with(function, true, (plain, &kinds), span)?;
             let mut value = value.ok_or_else(|| unsupported(span, "a density without a value"))?;
             if let Some(truncation) = truncation {
-                let own = (value.to_node(&mut self.graph), value.lanes);
+                let own = (value.to_node(&mut self.sink.graph), value.lanes);
                 let mut checks = Vec::new();
                 let (node, lanes) =
                     self.truncated(own, distribution, &values, truncation, &mut checks, span)?;
@@ -164,8 +164,8 @@ impl Lowering<'_> {
         let mut conditions = Vec::new();
         for check in &checks {
             if let Some(holds) = self.requirement(check, span)? {
-                let never = self.graph.scalar(f64::NEG_INFINITY);
-                total = self.graph.select(holds, total, never);
+                let never = self.sink.graph.scalar(f64::NEG_INFINITY);
+                total = self.sink.graph.select(holds, total, never);
                 conditions.push(holds);
             }
         }
@@ -201,9 +201,9 @@ impl Lowering<'_> {
                 self.env.terms.required.push(holds);
             }
         }
-        let number = density.number(&mut self.graph);
+        let number = density.number(&mut self.sink.graph);
         if values.iter().all(|(value, _)| value.is_known()) {
-            let known = evaluate(&self.graph, &[number.node], &|_| None)
+            let known = evaluate(&self.sink.graph, &[number.node], &|_| None)
                 .map_err(|error| runtime(span, error.to_string()))?;
             let value = super::variables::lane_value::from_tensor(&known[0], false);
             return Ok(LaneValue { form: Form::Known(value), lanes: number.batched });
@@ -215,7 +215,7 @@ impl Lowering<'_> {
     /// hold.
     pub(super) fn requirement(&mut self, check: &Check, span: Span) -> LowerResult<Option<NodeId>> {
         let mask = self.mask(0);
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         if g.dependence(check.holds) == Dependence::Constant && mask.is_none() {
             // A loop walked as steps is not computed until it is asked for.
             let known = evaluate(g, &[check.holds], &|_| None)
@@ -254,7 +254,7 @@ impl Lowering<'_> {
                 let args = args.into_iter().map(|(value, _)| value).collect();
                 let value = this.call_with(function, false, (args, &[]), span)?;
                 let value = value.ok_or_else(|| unsupported(span, "a tail without a value"))?;
-                return Ok((value.to_node(&mut this.graph), value.lanes));
+                return Ok((value.to_node(&mut this.sink.graph), value.lanes));
             }
             let name = format!("{distribution}{suffix}");
             match this.density_by_type(&name, &args, &[]) {
@@ -290,22 +290,23 @@ impl Lowering<'_> {
                 let (high, a) = tail(self, upper, "_lcdf")?;
                 let (low, b) = tail(self, below, "_lcdf")?;
                 let (high, low, lanes) = self.meet((high, a), (low, b));
-                Some((self.graph.log_diff_exp(high, low), lanes))
+                Some((self.sink.graph.log_diff_exp(high, low), lanes))
             }
             (None, None) => None,
         };
         let Some(mass) = mass else { return Ok((node, lanes)) };
         let (value, mass, mut lanes) = self.meet((node, lanes), mass);
-        let mut result = self.graph.sub(value, mass);
-        let outcome = values[0].0.to_node(&mut self.graph);
+        let mut result = self.sink.graph.sub(value, mass);
+        let outcome = values[0].0.to_node(&mut self.sink.graph);
         for (limit, is_lower) in [(lower, true), (upper, false)] {
             let Some((limit, _)) = limit else { continue };
-            let bound = limit.to_node(&mut self.graph);
+            let bound = limit.to_node(&mut self.sink.graph);
             let (y, bound, spread) = self.meet((outcome, values[0].0.lanes), (bound, limit.lanes));
-            let inside = if is_lower { self.graph.le(bound, y) } else { self.graph.le(y, bound) };
+            let inside =
+                if is_lower { self.sink.graph.le(bound, y) } else { self.sink.graph.le(y, bound) };
             let (inside, value, both) = self.meet((inside, spread), (result, lanes));
-            let never = self.graph.scalar(f64::NEG_INFINITY);
-            result = self.graph.select(inside, value, never);
+            let never = self.sink.graph.scalar(f64::NEG_INFINITY);
+            result = self.sink.graph.select(inside, value, never);
             lanes = both;
         }
         Ok((result, lanes))
@@ -315,17 +316,17 @@ impl Lowering<'_> {
     pub(super) fn meet(&mut self, a: (NodeId, bool), b: (NodeId, bool)) -> (NodeId, NodeId, bool) {
         let lanes = a.1 || b.1;
         let rank = |this: &Self, (node, own): (NodeId, bool)| {
-            this.graph.shape(node).rank() - usize::from(own)
+            this.sink.graph.shape(node).rank() - usize::from(own)
         };
         let most = rank(self, a).max(rank(self, b));
         let mut widen = |(node, own): (NodeId, bool)| {
             if !own {
                 return node;
             }
-            let extents = self.graph.shape(node).extents().to_vec();
+            let extents = self.sink.graph.shape(node).extents().to_vec();
             let missing = vec![1; most + 1 - extents.len()];
             let shape = Shape::from(&extents[..1]).join(&missing).join(&extents[1..]);
-            self.graph.reshape(node, shape)
+            self.sink.graph.reshape(node, shape)
         };
         let (a, b) = (widen(a), widen(b));
         (a, b, lanes)
@@ -341,13 +342,13 @@ impl Lowering<'_> {
         if self.depth() > 0 || !self.env.masks.is_empty() {
             return Err(unsupported(span, "`target()` in a branch"));
         }
-        let mut total = self.graph.scalar(0.0);
-        let recorded = self.records.iter().flat_map(|record| {
+        let mut total = self.sink.graph.scalar(0.0);
+        let recorded = self.enclosing.records.iter().flat_map(|record| {
             let of_iterations = record.iterations.iter().map(|iteration| &iteration.terms);
             std::iter::once(&record.outer).chain(of_iterations)
         });
         for (_, node) in recorded.chain([&self.env.terms]).flat_map(|terms| &terms.list) {
-            total = self.graph.add(total, *node);
+            total = self.sink.graph.add(total, *node);
         }
         Ok(LaneValue::node(total, false))
     }

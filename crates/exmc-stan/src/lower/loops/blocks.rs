@@ -38,7 +38,7 @@ impl Lowering<'_> {
     /// That a loop has more lanes than are walked at once: what is to be done about it, if it is
     /// more than that.
     pub(in crate::lower) fn crowded(&self, total: usize, span: Span) -> Option<Abort> {
-        if total <= self.options.most_lanes {
+        if total <= self.context.options.most_lanes {
             return None;
         }
         let level =
@@ -54,7 +54,7 @@ impl Lowering<'_> {
     /// included) are too many.
     pub(in crate::lower) fn size_of_blocks(&self, iterations: &Iterations, total: usize) -> usize {
         let count: usize = iterations.counts.iter().sum();
-        let most = LANES_OF_BLOCK.min(self.options.most_lanes);
+        let most = LANES_OF_BLOCK.min(self.context.options.most_lanes);
         (count.saturating_mul(most) / total.max(1)).clamp(1, count.max(1))
     }
 
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         size: usize,
     ) -> LowerResult<bool> {
         let [count] = iterations.counts[..] else { return Ok(false) };
-        if size < 2 || self.nesting > 0 || self.steps.is_some() {
+        if size < 2 || self.enclosing.nesting > 0 || self.enclosing.steps.is_some() {
             return Ok(false);
         }
         let snapshot = self.snapshot();
@@ -78,7 +78,7 @@ impl Lowering<'_> {
             let counts = vec![size.min(count - first)];
             let values = iterations.values.from(first);
             let block = Iterations { counts, variable: iterations.variable, values };
-            let nodes = self.graph.len();
+            let nodes = self.sink.graph.len();
             if !self.run_in_groups(id, plan, &block, body, assigned)? {
                 self.restore(&snapshot);
                 return Ok(false);

@@ -58,7 +58,7 @@ impl Lowering<'_> {
     fn goes_on(&mut self, condition: &Expr) -> LowerResult<Cond> {
         let value = self.evaluate(condition)?;
         let Some(truth) = value.as_known().map(truths) else {
-            let node = value.to_node(&mut self.graph);
+            let node = value.to_node(&mut self.sink.graph);
             return Ok(Cond::When(Mask { node, lanes: value.lanes, level: self.depth() }));
         };
         match truth.iter().filter(|holds| **holds).count() {
@@ -77,7 +77,7 @@ impl Lowering<'_> {
             }
             Cond::Always => (self.run(body)?, Cond::Never),
             Cond::When(mask) => {
-                let fails = Mask { node: self.graph.not(mask.node), ..mask };
+                let fails = Mask { node: self.sink.graph.not(mask.node), ..mask };
                 (self.under(mask, |this| this.run(body))?, Cond::When(fails))
             }
         };
@@ -93,7 +93,7 @@ impl Lowering<'_> {
     /// Requires that no lane goes on beyond the limit.
     fn require_end(&mut self, next: Cond, condition: &Expr) -> LowerResult<()> {
         let (node, batched) = match next {
-            Cond::When(mask) if self.graph.dependence(mask.node) != Dependence::Constant => {
+            Cond::When(mask) if self.sink.graph.dependence(mask.node) != Dependence::Constant => {
                 (mask.node, mask.lanes)
             }
             // Also where the condition is known, but not yet: by a loop that was walked as steps.
@@ -102,14 +102,14 @@ impl Lowering<'_> {
                 return Err(unsupported(condition.span, message));
             }
         };
-        let holds = self.graph.not(node);
+        let holds = self.sink.graph.not(node);
         let message = format!("a `while` loop runs more than {MAX_TRIPS} times");
         let check = Check { holds, batched, message };
         if let Some(holds) = self.requirement(&check, condition.span)? {
             self.env.terms.required.push(holds);
         }
-        if !self.limited_loops.contains(&condition.span) {
-            self.limited_loops.push(condition.span);
+        if !self.sink.limited_loops.contains(&condition.span) {
+            self.sink.limited_loops.push(condition.span);
         }
         Ok(())
     }

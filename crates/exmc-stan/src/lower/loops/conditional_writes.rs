@@ -155,6 +155,6 @@ impl Lowering<'_> {
 
     fn is_opposite(&mut self, a: Mask, b: Mask) -> bool {
         let same = (a.lanes, a.level) == (b.lanes, b.level);
-        same && (self.graph.not(a.node) == b.node || self.graph.not(b.node) == a.node)
+        same && (self.sink.graph.not(a.node) == b.node || self.sink.graph.not(b.node) == a.node)
     }
 }

@@ -112,11 +112,11 @@ impl Lowering<'_> {
         let each: usize = shape.iter().product();
         let full: Vec<usize> =
             std::iter::once(of_lane.len()).chain(shape.iter().copied()).collect();
-        match storage.read(&mut self.graph, rows, &[rows.len() / each, each])? {
+        match storage.read(&mut self.sink.graph, rows, &[rows.len() / each, each])? {
             Form::Node(table) => {
-                let index = self.graph.constant(Tensor::indices(of_lane));
-                let spread = self.graph.gather(table, index);
-                Some(Form::Node(self.graph.reshape(spread, full)))
+                let index = self.sink.graph.constant(Tensor::indices(of_lane));
+                let spread = self.sink.graph.gather(table, index);
+                Some(Form::Node(self.sink.graph.reshape(spread, full)))
             }
             Form::Known(table) => {
                 let row = |row: &usize| (row * each) as u32..((row + 1) * each) as u32;
@@ -151,7 +151,7 @@ impl Lowering<'_> {
         let Some(around) = depth.checked_sub(1) else { return false };
         let Some(watch) = &self.env.levels[depth].watched else { return false };
         // A loop that is recorded at the current level remembers by levels.
-        let is_recorded = self.records.last().is_some_and(|r| r.steady.levels() > depth);
+        let is_recorded = self.enclosing.records.last().is_some_and(|r| r.steady.levels() > depth);
         if is_recorded
             || self.env.levels[depth].count < MIN_ITERATIONS * self.env.levels[around].count
         {

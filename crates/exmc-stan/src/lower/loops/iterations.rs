@@ -82,7 +82,7 @@ impl Lowering<'_> {
                     .collect();
                 let full: Vec<usize> =
                     std::iter::once(up.len()).chain(shape.iter().copied()).collect();
-                let form = over.read(&mut self.graph, &flat, &full);
+                let form = over.read(&mut self.sink.graph, &flat, &full);
                 LaneValue { form: form.expect("a whole value has all elements"), lanes: true }
             }
             LoopValues::Tuples(slots) => LaneValue::tuple(
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         if let LoopValues::Elements { over, shape, positions } = &iterations.values
             && over.is_uniform()
         {
-            let form = over.read(&mut self.graph, &positions[k], shape);
+            let form = over.read(&mut self.sink.graph, &positions[k], shape);
             return LaneValue { form: form.expect("a whole value has all elements"), lanes: false };
         }
         self.loop_values(iterations, kept, &vec![k; kept.len()])
@@ -120,7 +120,7 @@ impl Lowering<'_> {
         iterations: &Iterations,
         value: LaneValue,
     ) {
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         let (level, masks) = (self.depth(), self.env.masks.len());
         let storage = Storage::whole(level, masks, shape, value);
         self.env.stores[iterations.variable.0 as usize] = Some(storage);

@@ -240,7 +240,7 @@ impl Lowering<'_> {
         order: &[(u32, u32)],
         each: usize,
     ) -> LowerResult<()> {
-        let steps = self.steps.as_ref().map(|steps| steps.level);
+        let steps = self.enclosing.steps.as_ref().map(|steps| steps.level);
         let is_late = self.is_late(variable);
         let home = steps.filter(|_| is_late).unwrap_or(home);
         for level in home + 1..=self.depth() {

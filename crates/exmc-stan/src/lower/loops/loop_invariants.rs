@@ -133,7 +133,7 @@ impl Lowering<'_> {
 
     /// The value of an expression in a loop that is recorded.
     pub(in crate::lower) fn evaluate_once(&mut self, expr: &Expr) -> LowerResult<LaneValue> {
-        let steady = self.records.last().map(|record| &record.steady);
+        let steady = self.enclosing.records.last().map(|record| &record.steady);
         let Some(steady) = steady.filter(|_| expr.id != SyntaxId::NONE) else {
             return self.evaluate_anew(expr);
         };
@@ -148,7 +148,7 @@ impl Lowering<'_> {
         let in_body = steady.depth.1 == self.env.frames.len();
         let inside = steady.reads(expr).filter(|_| in_body && misses < MAX_FAILURES);
         let depth = steady.depth.0;
-        let (number, before) = (self.records.len(), self.done());
+        let (number, before) = (self.enclosing.records.len(), self.done());
         let value = self.evaluate_anew(expr)?;
         let entry = inside.filter(|_| self.done() == before).and_then(|inside| {
             let inside = inside.into_iter().map(|id| Some((id, self.known_whole(id)?.clone())));
@@ -160,14 +160,19 @@ impl Lowering<'_> {
             }))
         });
         let kept = entry.map_or(Kept::Changes, Kept::Value);
-        self.records[number - 1].steady.expressions.insert(expr.id, kept);
+        self.enclosing.records[number - 1].steady.expressions.insert(expr.id, kept);
         Ok(value)
     }
 
     /// How much was done beside giving values.
     fn done(&self) -> [usize; 4] {
-        let written = self.records.last().map_or(0, |record| record.writes.len());
-        [self.env.terms.list.len(), self.env.terms.required.len(), written, self.warnings.len()]
+        let written = self.enclosing.records.last().map_or(0, |record| record.writes.len());
+        [
+            self.env.terms.list.len(),
+            self.env.terms.required.len(),
+            written,
+            self.sink.warnings.len(),
+        ]
     }
 
     fn still_holds(&self, steady: &LoopInvariants, entry: &Entry) -> bool {

@@ -46,7 +46,7 @@ impl Lowering<'_> {
             ends.iter().map(|(low, high)| (high - low + 1).max(0)).collect()
         };
         let (&[extent], &[known]) =
-            (&value.shape(&self.graph)[..], &weights.shape(&self.graph)[..])
+            (&value.shape(&self.sink.graph)[..], &weights.shape(&self.sink.graph)[..])
         else {
             return Ok(None);
         };
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         let needed: usize = parts.iter().map(|len| *len as usize).sum();
         let is_wasteful = lanes * extent > MAX_PADDING * needed;
         // Parts of first iterations may be shorter than most, and nothing is left of them.
-        let probed = self.probed == Some(self.depth());
+        let probed = self.enclosing.probed == Some(self.depth());
         if is_wasteful && !probed && parts.iter().any(|len| *len != parts[0]) {
             return Ok(None);
         }
@@ -80,9 +80,9 @@ impl Lowering<'_> {
             }
         }
         let shape: Vec<usize> = (!shared).then_some(lanes).into_iter().chain([extent]).collect();
-        let weights = constant_of(&mut self.graph, &shape, padded, false);
+        let weights = constant_of(&mut self.sink.graph, &shape, padded, false);
         let both = value.lanes || !shared;
-        let node = value.to_node(&mut self.graph);
+        let node = value.to_node(&mut self.sink.graph);
         let kept = if shared && self.is_finite_beside(args, source, within[0])? {
             node
         } else {
@@ -91,9 +91,9 @@ impl Lowering<'_> {
             for (at, len) in (0..count).map(stretch) {
                 inside[at..at + len].fill(1.0);
             }
-            let inside = constant_of(&mut self.graph, &shape, inside, true);
-            let zero = self.graph.scalar(0.0);
-            self.graph.select(inside, node, zero)
+            let inside = constant_of(&mut self.sink.graph, &shape, inside, true);
+            let zero = self.sink.graph.scalar(0.0);
+            self.sink.graph.select(inside, node, zero)
         };
         let weights = LaneValue::node(weights, !shared);
         let kept = LaneValue::node(kept, both);
@@ -130,9 +130,9 @@ impl Lowering<'_> {
             any |= !addresses.flat.is_empty();
         }
         if any {
-            self.finite_beside.insert(key, finite);
+            self.learned.finite_beside.insert(key, finite);
         }
-        Ok(self.finite_beside.get(&key).copied().unwrap_or(false))
+        Ok(self.learned.finite_beside.get(&key).copied().unwrap_or(false))
     }
 
     /// The stretch that an expression is, if it is a part of a variable along one dimension.

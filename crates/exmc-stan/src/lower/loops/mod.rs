@@ -88,7 +88,7 @@ impl Snapshot {
 impl Lowering<'_> {
     /// Forgets what the iteration of the innermost recorded loop has written since a snapshot.
     pub(super) fn forget_writes(&mut self, snapshot: &Snapshot) {
-        if let Some(record) = self.records.last_mut() {
+        if let Some(record) = self.enclosing.records.last_mut() {
             record.writes.truncate(snapshot.records.1);
         }
     }
@@ -123,7 +123,7 @@ impl Lowering<'_> {
     ) -> LowerResult<LaneFlow> {
         let value = self.evaluate(over)?;
         let is_parameter = self.is_parameter(over);
-        self.loop_kinds.insert(variable, is_parameter);
+        self.learned.loop_kinds.insert(variable, is_parameter);
         let values = self.elements(value, &over.ty, over.span)?;
         let counts = vec![values.count(); self.lane_count()];
         self.run_iterations(statement, &Iterations { counts, variable, values }, body)
@@ -139,7 +139,7 @@ impl Lowering<'_> {
                 slots.iter().zip(types).map(of).collect::<LowerResult<_>>()?,
             ));
         }
-        let shape = value.shape(&self.graph);
+        let shape = value.shape(&self.sink.graph);
         let storage = Storage::whole(self.depth(), 0, shape.clone(), value);
         let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match shape.as_slice() {
             [count, rest @ ..] => {
@@ -176,10 +176,10 @@ impl Lowering<'_> {
         if let Some(stop) = self.crowded(total, statement.span) {
             return Err(stop);
         }
-        self.loops.visit(statement, total);
-        let padding = self.padding;
+        self.sink.loops.visit(statement, total);
+        let padding = self.enclosing.padding;
         let flow = self.run_as_planned(statement.id, iterations, body);
-        self.padding = padding;
+        self.enclosing.padding = padding;
         flow
     }
 
@@ -190,15 +190,15 @@ impl Lowering<'_> {
         iterations: &Iterations,
         body: &Statement,
     ) -> LowerResult<LaneFlow> {
-        let nodes = self.graph.len();
-        let mut plan = self.plans.get(&id).cloned().unwrap_or_default();
-        self.padding += usize::from(plan.padded);
+        let nodes = self.sink.graph.len();
+        let mut plan = self.learned.plans.get(&id).cloned().unwrap_or_default();
+        self.enclosing.padding += usize::from(plan.padded);
         let assigned =
             plan.assigned.get_or_insert_with(|| Arc::new(assigned_variables(body))).clone();
         let single = iterations.counts.iter().all(|count| *count <= 1);
         let total: usize = iterations.counts.iter().sum();
         if !single && !plan.one_by_one {
-            let most = self.options.most_lanes;
+            let most = self.context.options.most_lanes;
             let fits = plan.crowd.max(total) <= most;
             let mut way = Way::Vectorised;
             let mut done =
@@ -210,31 +210,31 @@ impl Lowering<'_> {
                 way = Way::Blocks;
             }
             if done {
-                self.loops.lowered(id, way);
+                self.sink.loops.lowered(id, way);
                 return Ok(LaneFlow::on());
             }
             (plan.one_by_one, plan.worked) = (true, false);
         }
         if !plan.worked {
-            self.plans.insert(id, plan.clone());
+            self.learned.plans.insert(id, plan.clone());
         }
         if !single && !plan.not_in_steps && self.is_worth_steps(iterations) {
             // Of attempts that failed nothing is left, nodes neither.
-            self.graph.truncate(nodes);
-            self.supports.truncate(nodes);
-            self.records.iter_mut().for_each(|record| record.steady.clear());
+            self.sink.graph.truncate(nodes);
+            self.sink.supports.truncate(nodes);
+            self.enclosing.records.iter_mut().for_each(|record| record.steady.clear());
             if self.run_in_steps(iterations, body, &assigned) {
-                self.loops_in_steps += 1;
-                self.loops.lowered(id, Way::Steps);
+                self.sink.loops_in_steps += 1;
+                self.sink.loops.lowered(id, Way::Steps);
                 if !plan.worked {
                     plan.worked = true;
-                    self.plans.insert(id, plan);
+                    self.learned.plans.insert(id, plan);
                 }
                 return Ok(LaneFlow::on());
             }
-            self.loops.undone(id);
+            self.sink.loops.undone(id);
             plan.not_in_steps = true;
-            self.plans.insert(id, plan.clone());
+            self.learned.plans.insert(id, plan.clone());
         }
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Short loops never become scans, so nothing about them needs a second try.
@@ -242,21 +242,21 @@ impl Lowering<'_> {
             if longest < super::reroll::MIN_ITERATIONS { None } else { self.guard(&plan) };
         let (flow, grew) =
             self.guarded(snapshot.as_ref(), |this| this.run_one_by_one(iterations, body))?;
-        let way = if self.has_rerolled { Way::Rerolled } else { Way::Unrolled };
-        self.loops.lowered(id, way);
+        let way = if self.learned.has_rerolled { Way::Rerolled } else { Way::Unrolled };
+        self.sink.loops.lowered(id, way);
         if !grew || plan.padded {
             if !single && !plan.worked {
                 plan.worked = true;
-                self.plans.insert(id, plan);
+                self.learned.plans.insert(id, plan);
             }
             return Ok(flow);
         }
         let Some(snapshot) = snapshot else { return Err(self.unprepared(id, plan)) };
         plan.padded = true;
-        self.plans.insert(id, plan);
+        self.learned.plans.insert(id, plan);
         self.restore(&snapshot);
-        self.loops.undone(id);
-        self.padding += 1;
+        self.sink.loops.undone(id);
+        self.enclosing.padding += 1;
         let again = self.guarded(Some(&snapshot), |this| this.run_one_by_one(iterations, body))?;
         Ok(again.0)
     }
@@ -295,7 +295,7 @@ impl Lowering<'_> {
                     if !plan.worked || groups.len() > 1 {
                         plan.worked = true;
                         plan.careful |= groups.len() > 1;
-                        self.plans.insert(id, plan.clone());
+                        self.learned.plans.insert(id, plan.clone());
                     }
                     return Ok(true);
                 }
@@ -315,7 +315,7 @@ impl Lowering<'_> {
             }
             let Some(snapshot) = &snapshot else { return Err(self.unprepared(id, plan.clone())) };
             self.restore(snapshot);
-            self.loops.undone(id);
+            self.sink.loops.undone(id);
             match stop {
                 Abort::Carried { variable: Some(variable), private: true, .. }
                     if Arc::make_mut(&mut plan.private).insert(variable) => {}
@@ -334,7 +334,7 @@ impl Lowering<'_> {
                     groups = split(&groups, &keys);
                     if groups.len() > MAX_UNPADDED_GROUPS && !plan.padded {
                         plan.padded = true;
-                        self.padding += 1;
+                        self.enclosing.padding += 1;
                         groups = vec![(0..total as u32).collect()];
                         // The sizes had kept the first iterations from telling anything.
                         if self.probe(plan, iterations, body, assigned, snapshot) {
@@ -353,7 +353,7 @@ impl Lowering<'_> {
     /// What a loop needs to be walked again: nothing where it worked the last time and a loop
     /// around could begin again if it does not now.
     fn guard(&self, plan: &LoopPlan) -> Option<Snapshot> {
-        let needless = self.guards > 0 && plan.worked && !plan.careful;
+        let needless = self.enclosing.guards > 0 && plan.worked && !plan.careful;
         (!needless).then(|| self.snapshot())
     }
 
@@ -366,9 +366,9 @@ impl Lowering<'_> {
     ) -> LowerResult<T> {
         let Some(snapshot) = snapshot else { return walk(self) };
         loop {
-            self.guards += 1;
+            self.enclosing.guards += 1;
             let walked = walk(self);
-            self.guards -= 1;
+            self.enclosing.guards -= 1;
             match walked {
                 Err(Abort::Unprepared) => self.restore(snapshot),
                 other => return other,
@@ -378,25 +378,28 @@ impl Lowering<'_> {
 
     /// That a loop without a snapshot has to be walked in another way; from now on it takes one.
     fn unprepared(&mut self, id: SyntaxId, plan: LoopPlan) -> Abort {
-        self.plans.insert(id, LoopPlan { careful: true, ..plan });
+        self.learned.plans.insert(id, LoopPlan { careful: true, ..plan });
         Abort::Unprepared
     }
 
     pub(super) fn is_int(&self, id: VariableId) -> bool {
-        holds_ints(&self.program.variable(id).ty)
+        holds_ints(&self.context.program.variable(id).ty)
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             env: self.env.clone(),
-            records: (self.records.len(), self.records.last().map_or(0, |r| r.writes.len())),
+            records: (
+                self.enclosing.records.len(),
+                self.enclosing.records.last().map_or(0, |r| r.writes.len()),
+            ),
         }
     }
 
     pub(super) fn restore(&mut self, snapshot: &Snapshot) {
         self.env = snapshot.env.clone();
-        self.records.truncate(snapshot.records.0);
-        if let Some(record) = self.records.last_mut() {
+        self.enclosing.records.truncate(snapshot.records.0);
+        if let Some(record) = self.enclosing.records.last_mut() {
             record.writes.truncate(snapshot.records.1);
         }
     }

@@ -28,7 +28,7 @@ impl Lowering<'_> {
         assigned: &BTreeSet<VariableId>,
         may_leave: bool,
     ) -> Option<Starts> {
-        let integers = integers_only(self.program, body)?;
+        let integers = integers_only(self.context.program, body)?;
         let depth = self.depth();
         let handed_on = |id: &VariableId| {
             let storage = self.env.stores[id.0 as usize].as_ref();
@@ -40,10 +40,11 @@ impl Lowering<'_> {
         let wanted: Vec<VariableId> = wanted.collect();
         let snapshot = self.snapshot();
         // Loops inside are copies with places of their own, of which nothing is to be remembered.
-        let (plans, guards) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.guards));
-        let loops = std::mem::take(&mut self.loops);
+        let (plans, guards) =
+            (std::mem::take(&mut self.learned.plans), std::mem::take(&mut self.enclosing.guards));
+        let loops = std::mem::take(&mut self.sink.loops);
         let tables = self.walk_ahead(iterations, &integers, &wanted, may_leave);
-        (self.plans, self.guards, self.loops) = (plans, guards, loops);
+        (self.learned.plans, self.enclosing.guards, self.sink.loops) = (plans, guards, loops);
         self.restore(&snapshot);
         let mut starts = Starts::default();
         for (id, table) in wanted.into_iter().zip(tables?) {

@@ -39,11 +39,11 @@ impl Lowering<'_> {
         if assigned.is_empty() || few * MIN_ITERATIONS > total {
             return false;
         }
-        let (own, nodes) = (self.env.levels.len(), self.graph.len());
+        let (own, nodes) = (self.env.levels.len(), self.sink.graph.len());
         let values = iterations.values.clone();
         let first = Iterations { counts, variable: iterations.variable, values };
         let groups = [(0..few as u32).collect()];
-        let around = self.probed.replace(own);
+        let around = self.enclosing.probed.replace(own);
         let needs_others = loop {
             let walked = self.guarded(Some(snapshot), |this| {
                 let watch = Watch { assigned: assigned.clone(), ..Watch::default() };
@@ -51,9 +51,9 @@ impl Lowering<'_> {
                 this.run_side_by_side(&first, body, private, &groups, watch)
             });
             self.restore(snapshot);
-            self.graph.truncate(nodes);
-            self.supports.truncate(nodes);
-            self.records.iter_mut().for_each(|record| record.steady.clear());
+            self.sink.graph.truncate(nodes);
+            self.sink.supports.truncate(nodes);
+            self.enclosing.records.iter_mut().for_each(|record| record.steady.clear());
             match walked {
                 Err(Abort::Carried { level, variable: Some(variable), private: true })
                     if level == own && Arc::make_mut(&mut plan.private).insert(variable) => {}
@@ -64,7 +64,7 @@ impl Lowering<'_> {
                 _ => break false,
             }
         };
-        self.probed = around;
+        self.enclosing.probed = around;
         needs_others
     }
 }

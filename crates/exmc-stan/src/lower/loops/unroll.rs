@@ -24,8 +24,8 @@ impl Lowering<'_> {
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Right-hand sides of initial value problems are written out for their solvers.
         let recorded = longest >= crate::lower::reroll::MIN_ITERATIONS
-            && self.nesting == 0
-            && self.steps.is_none();
+            && self.enclosing.nesting == 0
+            && self.enclosing.steps.is_none();
         let (mut whole_loop, mut grew) = (true, false);
         if recorded {
             self.begin_record(self.steady(iterations, body));
@@ -53,7 +53,7 @@ impl Lowering<'_> {
                     Cond::When(mask) => this.under(mask, |this| this.run(body)),
                 }
             };
-            let first = self.graph.len();
+            let first = self.sink.graph.len();
             let mut flow = if whole { step(self)? } else { self.in_lanes(&kept, step)? };
             if recorded {
                 self.end_iteration(first);
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             crate::lower::call::declared(body, &mut inside);
             grew = self.end_record(whole_loop, &inside);
         } else {
-            self.has_rerolled = false;
+            self.learned.has_rerolled = false;
         }
         left.add(&LaneFlow::on(), &alive);
         let flow = left.finish(lanes);

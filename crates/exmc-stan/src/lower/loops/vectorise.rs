@@ -202,11 +202,11 @@ impl Lowering<'_> {
         let count = [flat.len()];
         let form = match source {
             Source::Known(known) => Form::Known(pick_known(known, offsets, &count)),
-            Source::Node(node) => Form::Node(pick(&mut self.graph, *node, offsets, &count)),
+            Source::Node(node) => Form::Node(pick(&mut self.sink.graph, *node, offsets, &count)),
         };
         let mask = if mask.lanes {
-            let node = mask.to_node(&mut self.graph);
-            LaneValue::node(pick(&mut self.graph, node, around, &count), false)
+            let node = mask.to_node(&mut self.sink.graph);
+            LaneValue::node(pick(&mut self.sink.graph, node, around, &count), false)
         } else {
             mask.clone()
         };

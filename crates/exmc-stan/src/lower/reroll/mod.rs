@@ -64,13 +64,13 @@ impl Lowering<'_> {
     /// Begins to record a loop.
     pub(super) fn begin_record(&mut self, steady: LoopInvariants) {
         let outer = std::mem::take(&mut self.env.terms);
-        let (start, iterations, writes) = (self.graph.len(), Vec::new(), Vec::new());
-        self.records.push(LoopTrace { start, outer, iterations, writes, steady });
+        let (start, iterations, writes) = (self.sink.graph.len(), Vec::new(), Vec::new());
+        self.enclosing.records.push(LoopTrace { start, outer, iterations, writes, steady });
     }
 
     /// Notes that an iteration of the recorded loop ended; `first` nodes there were before it.
     pub(super) fn end_iteration(&mut self, first: usize) {
-        let Some(record) = self.records.last_mut() else { return };
+        let Some(record) = self.enclosing.records.last_mut() else { return };
         let writes = std::mem::take(&mut record.writes);
         let terms = std::mem::take(&mut self.env.terms);
         record.iterations.push(Iteration { first, writes, terms });
@@ -78,7 +78,7 @@ impl Lowering<'_> {
 
     /// Notes that a variable was given a node.
     pub(super) fn note_write(&mut self, variable: VariableId, source: &Source) {
-        if let (Some(record), Source::Node(node)) = (self.records.last_mut(), source) {
+        if let (Some(record), Source::Node(node)) = (self.enclosing.records.last_mut(), source) {
             record.writes.push((variable, *node));
         }
     }
@@ -87,7 +87,7 @@ impl Lowering<'_> {
     /// what can be into scans. `inside` are the variables that its body declares. Says whether
     /// sizes that grow kept most of it from that.
     pub(super) fn end_record(&mut self, whole: bool, inside: &[VariableId]) -> bool {
-        let Some(record) = self.records.pop() else { return false };
+        let Some(record) = self.enclosing.records.pop() else { return false };
         self.env.terms = record.outer.clone();
         let mut written: FxHashMap<NodeId, Vec<(usize, usize)>> = FxHashMap::default();
         for (s, iteration) in record.iterations.iter().enumerate() {
@@ -110,9 +110,9 @@ impl Lowering<'_> {
         } else {
             (0..record.iterations.len()).for_each(|s| self.keep_terms(&mut folding, s));
         }
-        self.has_rerolled = !folding.stretches.is_empty();
-        if self.has_rerolled {
-            self.rolled = true;
+        self.learned.has_rerolled = !folding.stretches.is_empty();
+        if self.learned.has_rerolled {
+            self.sink.rolled = true;
             self.move_stores(&mut folding);
         }
         let mut changed: Vec<VariableId> = Vec::new();
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         }
         let folded: usize = folding.stretches.iter().map(|s| s.end - s.first).sum();
         let grew = folding.grew && 2 * folded < record.iterations.len();
-        if self.records.is_empty() {
+        if self.enclosing.records.is_empty() {
             return grew;
         }
         // What the loop around must know of its own iteration's writes: what is left of this
@@ -143,7 +143,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        if let Some(around) = self.records.last_mut() {
+        if let Some(around) = self.enclosing.records.last_mut() {
             around.writes.extend(left);
         }
         grew
@@ -157,7 +157,7 @@ impl Lowering<'_> {
             let mut end = count;
             let mut found = None;
             while end - from >= MIN_ITERATIONS && failures < ATTEMPTS {
-                let demanded = folding.demanded(&self.graph, &self.env.stores, from..end);
+                let demanded = folding.demanded(&self.sink.graph, &self.env.stores, from..end);
                 match self.fold_stretch(folding, from, end, &demanded) {
                     Ok(()) => {
                         found = Some(end);
@@ -183,11 +183,11 @@ impl Lowering<'_> {
     fn keep_terms(&mut self, folding: &mut Folding<'_>, iteration: usize) {
         let terms = &folding.record.iterations[iteration].terms;
         for (key, name, node) in terms.keyed() {
-            let node = folding.resolve(&mut self.graph, node);
-            self.env.terms.add(&mut self.graph, key, || name.to_owned(), node);
+            let node = folding.resolve(&mut self.sink.graph, node);
+            self.env.terms.add(&mut self.sink.graph, key, || name.to_owned(), node);
         }
         for node in &terms.required {
-            let node = folding.resolve(&mut self.graph, *node);
+            let node = folding.resolve(&mut self.sink.graph, *node);
             self.env.terms.required.push(node);
         }
     }
@@ -212,7 +212,7 @@ impl Lowering<'_> {
             }
         }
         let mut overlay =
-            Alignment::new(&mut self.graph, folding.record, &folding.written, from..end);
+            Alignment::new(&mut self.sink.graph, folding.record, &folding.written, from..end);
         let laid = lay(&mut overlay, iterations, demanded, from..end);
         let grew = overlay.grew;
         let Alignment { items, lags, virtuals, .. } = overlay;

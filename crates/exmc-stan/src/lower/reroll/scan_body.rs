@@ -54,7 +54,7 @@ impl Lowering<'_> {
         let mut starts = Vec::new();
         let mut carry_of: FxHashMap<(usize, usize), usize> = FxHashMap::default();
         for (&k, &lag) in &plan.lags {
-            let shape = self.graph.shape(last_write(k)).clone();
+            let shape = self.sink.graph.shape(last_write(k)).clone();
             for depth in 1..=lag {
                 carry_of.insert((k, depth), starts.len());
                 let start = match from.checked_sub(depth) {
@@ -62,11 +62,11 @@ impl Lowering<'_> {
                     None => plan.virtuals.get(&(k, depth - from)).copied(),
                 };
                 let start = match start {
-                    Some(node) => folding.resolve(&mut self.graph, node),
+                    Some(node) => folding.resolve(&mut self.sink.graph, node),
                     // Nobody reads it: a longer lag starts at the same place.
-                    None => self.graph.filled(&shape, 0.0),
+                    None => self.sink.graph.filled(&shape, 0.0),
                 };
-                let node = self.graph.node(start);
+                let node = self.sink.graph.node(start);
                 if node.shape != shape || node.dtype != DType::Real {
                     return None;
                 }
@@ -81,40 +81,40 @@ impl Lowering<'_> {
                 Item::Fixed(node) => match self.known_inside(*node) {
                     Some(tensor) => body.constant(tensor),
                     None => {
-                        let value = folding.resolve(&mut self.graph, *node);
+                        let value = folding.resolve(&mut self.sink.graph, *node);
                         let name = format!("fixed{}", fixed.len());
                         fixed.push(value);
                         input(
                             &mut body,
                             &name,
-                            self.graph.shape(value).clone(),
-                            self.graph.node(value).dtype,
+                            self.sink.graph.shape(value).clone(),
+                            self.sink.graph.node(value).dtype,
                         )?
                     }
                 },
                 Item::State { write, lag } => {
                     let number = carry_of[&(*write, *lag)];
-                    let shape = self.graph.shape(last_write(*write)).clone();
+                    let shape = self.sink.graph.shape(last_write(*write)).clone();
                     input(&mut body, &format!("carry{number}"), shape, DType::Real)?
                 }
                 Item::Known(tensor) => {
-                    let value = self.graph.constant(tensor.clone());
+                    let value = self.sink.graph.constant(tensor.clone());
                     let name = format!("x{}", sequences.len());
                     sequences.push(value);
                     let shape = Shape::from(&tensor.shape().extents()[1..]);
                     input(&mut body, &name, shape, tensor.dtype())?
                 }
                 Item::Picked(Picked { root, positions, shape }) => {
-                    let root = folding.resolve(&mut self.graph, *root);
+                    let root = folding.resolve(&mut self.sink.graph, *root);
                     let full = Shape::from([length]).join(shape.extents());
-                    let value = pick(&mut self.graph, root, positions, full.extents());
+                    let value = pick(&mut self.sink.graph, root, positions, full.extents());
                     let name = format!("x{}", sequences.len());
                     sequences.push(value);
-                    input(&mut body, &name, shape.clone(), self.graph.node(value).dtype)?
+                    input(&mut body, &name, shape.clone(), self.sink.graph.node(value).dtype)?
                 }
                 Item::CarriedArray(history) => {
-                    let start = folding.resolve(&mut self.graph, history.start);
-                    let shape = self.graph.shape(start).clone();
+                    let start = folding.resolve(&mut self.sink.graph, history.start);
+                    let shape = self.sink.graph.shape(start).clone();
                     let array = input(
                         &mut body,
                         &format!("carry{}", starts.len()),
@@ -124,7 +124,7 @@ impl Lowering<'_> {
                     starts.push(start);
                     let mask =
                         input(&mut body, &format!("x{}", sequences.len()), shape, DType::Real)?;
-                    sequences.push(self.graph.constant(history.mask.clone()));
+                    sequences.push(self.sink.graph.constant(history.mask.clone()));
                     histories.push((history, array, mask));
                     array
                 }
@@ -140,13 +140,13 @@ impl Lowering<'_> {
             for depth in 1..=lag {
                 let is_last = plan.lags.keys().last() == Some(&k);
                 let value = if depth == 1 && planted(Fault::StaleState) && is_last {
-                    let shape = self.graph.shape(last_write(k)).clone();
+                    let shape = self.sink.graph.shape(last_write(k)).clone();
                     let same = carry_of[&(k, 1)];
                     input(&mut body, &format!("carry{same}"), shape, DType::Real)?
                 } else if depth == 1 {
                     of_item[plan.outputs[&k]]
                 } else {
-                    let shape = self.graph.shape(last_write(k)).clone();
+                    let shape = self.sink.graph.shape(last_write(k)).clone();
                     let before = carry_of[&(k, depth - 1)];
                     input(&mut body, &format!("carry{before}"), shape, DType::Real)?
                 };
@@ -176,32 +176,32 @@ impl Lowering<'_> {
         let mut args = starts;
         args.extend(sequences);
         args.extend(fixed);
-        let scan = self.graph.apply(Op::Scan { length, reverse: false, body }, &args).ok()?;
+        let scan = self.sink.graph.apply(Op::Scan { length, reverse: false, body }, &args).ok()?;
         let project = |g: &mut Graph, k: usize| g.apply(Op::Project(k), &[scan]).ok();
 
         let terms = &folding.record.iterations[from].terms;
         let mut number = n_carries;
         for (key, name, _) in terms.keyed() {
-            let all = project(&mut self.graph, number)?;
-            let sum = self.graph.sum(all);
-            self.env.terms.add(&mut self.graph, key, || name.to_owned(), sum);
+            let all = project(&mut self.sink.graph, number)?;
+            let sum = self.sink.graph.sum(all);
+            self.env.terms.add(&mut self.sink.graph, key, || name.to_owned(), sum);
             number += 1;
         }
         for _ in &terms.required {
-            let all = project(&mut self.graph, number)?;
-            self.env.terms.required.push(self.graph.reduce(Reduction::Min, all, &[0]));
+            let all = project(&mut self.sink.graph, number)?;
+            self.env.terms.required.push(self.sink.graph.reduce(Reduction::Min, all, &[0]));
             number += 1;
         }
         let mut stretch =
             Stretch { first: from, end, stacks: FxHashMap::default(), last: FxHashMap::default() };
         for &k in &rows {
-            let stack = project(&mut self.graph, number)?;
+            let stack = project(&mut self.sink.graph, number)?;
             self.state_support(folding, stack, k, from..end);
             stretch.stacks.insert(k, stack);
             number += 1;
         }
         for &k in plan.stacked.iter().filter(|k| !rows.contains(k)) {
-            let last = project(&mut self.graph, carry_of[&(k, 1)])?;
+            let last = project(&mut self.sink.graph, carry_of[&(k, 1)])?;
             self.state_support(folding, last, k, end - 1..end);
             stretch.last.insert(k, last);
         }
@@ -212,8 +212,8 @@ impl Lowering<'_> {
     /// Known numbers that a body states itself: places, and few numbers where no loop around could
     /// have others in each of its steps.
     fn known_inside(&self, node: NodeId) -> Option<Tensor> {
-        let tensor = self.graph.as_constant(node)?;
-        let few = self.records.is_empty() && tensor.values().len() <= MAX_NUMBERS;
+        let tensor = self.sink.graph.as_constant(node)?;
+        let few = self.enclosing.records.is_empty() && tensor.values().len() <= MAX_NUMBERS;
         (few || tensor.dtype() == DType::Int).then(|| tensor.clone())
     }
 
@@ -226,10 +226,10 @@ impl Lowering<'_> {
         iterations: std::ops::Range<usize>,
     ) {
         let written = folding.record.iterations[iterations].iter().map(|i| i.writes[write].1);
-        let mut supports = written.map(|old| self.supports.of(&self.graph, old));
+        let mut supports = written.map(|old| self.sink.supports.of(&self.sink.graph, old));
         let Some(Some(first)) = supports.next() else { return };
         if supports.all(|other| other == Some(first)) {
-            self.supports.state(node, first);
+            self.sink.supports.state(node, first);
         }
     }
 }

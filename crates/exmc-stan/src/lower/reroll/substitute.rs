@@ -44,14 +44,14 @@ impl Lowering<'_> {
         for slot in &mut self.env.stores {
             let Some(storage) = slot else { continue };
             match &mut storage.cells {
-                Cells::Whole(value) => move_value(&mut self.graph, folding, value),
+                Cells::Whole(value) => move_value(&mut self.sink.graph, folding, value),
                 Cells::Mixed { cells, sources } => {
                     let late = |source: &Source| matches!(source, Source::Node(n) if n.index() >= folding.record.start);
                     if !sources.iter().any(late) {
                         continue;
                     }
                     let (new_cells, new_sources) =
-                        move_cells(&mut self.graph, folding, cells, sources);
+                        move_cells(&mut self.sink.graph, folding, cells, sources);
                     (*cells, *sources) = (Arc::new(new_cells), Arc::new(new_sources));
                 }
             }

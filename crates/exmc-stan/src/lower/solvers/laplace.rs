@@ -193,7 +193,7 @@ pub(crate) fn laplace_on_values(
     let diagnostic = |stop| lost(stop, name, span);
     let found = found.map_err(diagnostic)?;
     let all = [found.marginal, found.mode, found.covariance];
-    let tensors = evaluate(&lowering.graph, &all, &|_| None)
+    let tensors = evaluate(&lowering.sink.graph, &all, &|_| None)
         .map_err(|error| diagnostic(runtime(span, error.to_string())))?;
     if tensors[0].as_scalar().is_none_or(f64::is_nan) {
         return Err(diagnostic(runtime(span, format!("`{name}` finds no mode for these values"))));
@@ -219,7 +219,7 @@ impl Lowering<'_> {
             let all = match is_laplace_solve(name) {
                 // Where no mode is found the marginal is no number.
                 true => {
-                    let g = &mut this.graph;
+                    let g = &mut this.sink.graph;
                     let scale = g.cholesky(found.covariance);
                     let solved = g.unary(exmc_graph::Unary::IsFinite, found.marginal);
                     let nan = g.scalar(f64::NAN);
@@ -233,11 +233,11 @@ impl Lowering<'_> {
             };
             let all = &all[usize::from(!is_laplace_solve(name))..];
             let is_known = |g: &Graph, id: &NodeId| g.dependence(*id) == Dependence::Constant;
-            if !all.iter().all(|node| is_known(&this.graph, node)) {
+            if !all.iter().all(|node| is_known(&this.sink.graph, node)) {
                 let nodes = all.iter().map(|node| LaneValue::node(*node, false));
                 return Ok(one_or_tuple(nodes.collect()));
             }
-            let known = evaluate(&this.graph, all, &|_| None);
+            let known = evaluate(&this.sink.graph, all, &|_| None);
             let known = known.map_err(|error| runtime(span, error.to_string()))?;
             if known.iter().any(|tensor| tensor.values().iter().any(|x| x.is_nan())) {
                 return Err(runtime(span, format!("`{name}` finds no mode for these data")));
@@ -268,11 +268,11 @@ impl Lowering<'_> {
         let Some(covariance) = covariance else {
             return Err(runtime(span, format!("the covariance of `{name}` has no value")));
         };
-        let covariance = real_node(&mut self.graph, &covariance);
-        let n = match *self.graph.shape(covariance).extents() {
+        let covariance = real_node(&mut self.sink.graph, &covariance);
+        let n = match *self.sink.graph.shape(covariance).extents() {
             [rows, columns] if rows == columns && rows > 0 => rows,
             _ => {
-                let shape = self.graph.shape(covariance);
+                let shape = self.sink.graph.shape(covariance);
                 let message = format!("`{name}`: the covariance must be square, found {shape}");
                 return Err(runtime(span, message));
             }
@@ -284,14 +284,14 @@ impl Lowering<'_> {
         }
         let local = self.local(spec, of_likelihood, n, block)?;
         let start = match options.first() {
-            Some((start, _)) => Some(real_node(&mut self.graph, start)),
+            Some((start, _)) => Some(real_node(&mut self.sink.graph, start)),
             None => None,
         };
-        if start.is_some_and(|start| *self.graph.shape(start) != Shape::from([n])) {
+        if start.is_some_and(|start| *self.sink.graph.shape(start) != Shape::from([n])) {
             let message = format!("`{name}`: the start must have {n} elements");
             return Err(runtime(span, message));
         }
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         let found = approximate(g, &local, covariance, start, n);
         found.map_err(|error| unsupported(span, format!("`{name}`: {error}")))
     }
@@ -310,17 +310,17 @@ impl Lowering<'_> {
                 let (name, function) = (spec.name, *function);
                 let call = Call { name, function, unit: "likelihoods", span };
                 let extras: Vec<&LaneValue> = values.iter().map(|(value, _)| value).collect();
-                let mut outer = std::mem::take(&mut self.graph);
+                let mut outer = std::mem::take(&mut self.sink.graph);
                 let inputs = [("y", Shape::from([n]))];
                 let found = self.walked(&mut outer, &call, &inputs, &extras, Shape::scalar());
-                self.graph = outer;
+                self.sink.graph = outer;
                 found?
             }
             Likelihood::Family(density, _) => self.family_likelihood(spec, density, values, n)?,
         };
         let passed = match passed.as_slice() {
             [] => None,
-            vectors => Some(self.graph.concat(vectors, 0)),
+            vectors => Some(self.sink.graph.concat(vectors, 0)),
         };
         let refused = |error: GraphError| unsupported(span, format!("`{}`: {error}", spec.name));
         let theta = graph.input("y", Role::Parameter, Shape::from([n]), DType::Real);
@@ -390,18 +390,20 @@ impl Lowering<'_> {
         let theta = input(&mut graph, "y", n);
         let mut passed = Vec::new();
         let mut offset = 0;
-        let total: usize =
-            rest.iter().map(|(value, _)| value.shape(&self.graph).iter().product::<usize>()).sum();
+        let total: usize = rest
+            .iter()
+            .map(|(value, _)| value.shape(&self.sink.graph).iter().product::<usize>())
+            .sum();
         let all = input(&mut graph, "values", total.max(1));
         let mut parts = Vec::new();
         for (value, _) in rest {
-            let node = real_node(&mut self.graph, value);
-            let len = self.graph.shape(node).len();
+            let node = real_node(&mut self.sink.graph, value);
+            let len = self.sink.graph.shape(node).len();
             if len != n && !(len == 1 && parts.is_empty() && rest.len() == 2) {
                 let message = format!("`{}`: {len} numbers for {n} latent variables", spec.name);
                 return Err(runtime(span, message));
             }
-            passed.push(self.graph.reshape(node, [len]));
+            passed.push(self.sink.graph.reshape(node, [len]));
             let part = graph.slice(all, 0, offset, offset + len);
             parts.push(if len == n { part } else { graph.broadcast_to(part, &Shape::from([n])) });
             offset += len;

@@ -91,7 +91,7 @@ pub(crate) fn laplace_of_numbers(
             all.push(Some(value));
             continue;
         };
-        let graph = &mut lowering.graph;
+        let graph = &mut lowering.sink.graph;
         let mut declare = |own: &Value, _: &Value| {
             let shape = Shape::from(own.shape());
             let (len, input) = (shape.len(), format!("number{dim}"));
@@ -110,14 +110,14 @@ pub(crate) fn laplace_of_numbers(
         .and_then(|(spec, values)| lowering.approximation(&spec, &values))
         .map_err(|stop| lost(stop, name, span))?;
     for (_, term) in std::mem::take(&mut lowering.env.terms.list) {
-        let finite = lowering.graph.unary(Unary::IsFinite, term);
+        let finite = lowering.sink.graph.unary(Unary::IsFinite, term);
         lowering.env.terms.required.push(finite);
     }
     let holds = match lowering.all_required() {
         Some(holds) => holds,
-        None => lowering.graph.scalar(1.0),
+        None => lowering.sink.graph.scalar(1.0),
     };
-    debug_assert!(lowering.graph.dependence(found.marginal) != Dependence::Data);
-    let graph = lowering.graph;
+    debug_assert!(lowering.sink.graph.dependence(found.marginal) != Dependence::Data);
+    let graph = lowering.sink.graph;
     Ok(LaplaceGraph { graph, marginal: found.marginal, holds, inputs, dim })
 }

@@ -25,7 +25,7 @@ impl Lowering<'_> {
         };
         let shared = self.evaluate(shared)?;
         let shards = [self.evaluate(own)?, self.evaluate(reals)?, self.evaluate(ints)?];
-        let counts = shards.each_ref().map(|value| value.shape(&self.graph)[0]);
+        let counts = shards.each_ref().map(|value| value.shape(&self.sink.graph)[0]);
         let count = counts[0];
         if counts != [count; 3] {
             let [own, reals, ints] = counts;
@@ -51,14 +51,14 @@ impl Lowering<'_> {
             for shard in &shards {
                 values.push(self.shard(shard, k, span)?);
             }
-            results.push(self.result(function, values, span)?.to_node(&mut self.graph));
+            results.push(self.result(function, values, span)?.to_node(&mut self.sink.graph));
         }
         let lanes =
-            self.depth() > 0 && results.iter().any(|node| self.graph.shape(*node).rank() > 1);
+            self.depth() > 0 && results.iter().any(|node| self.sink.graph.shape(*node).rank() > 1);
         if lanes {
             return Err(unsupported(span, "`map_rect` in a loop"));
         }
-        Ok(LaneValue::node(self.graph.concat(&results, 0), false))
+        Ok(LaneValue::node(self.sink.graph.concat(&results, 0), false))
     }
 
     fn side_by_side(
@@ -75,15 +75,15 @@ impl Lowering<'_> {
         let result = self.result(function, values, span);
         self.env.levels.pop();
         let result = result?;
-        let size: usize = result.shape(&self.graph).iter().product();
-        let node = result.to_node(&mut self.graph);
+        let size: usize = result.shape(&self.sink.graph).iter().product();
+        let node = result.to_node(&mut self.sink.graph);
         let node = if result.lanes {
             node
         } else {
             let all = exmc_graph::Shape::from([count, size]);
-            self.graph.broadcast_to(node, &all)
+            self.sink.graph.broadcast_to(node, &all)
         };
-        Ok(LaneValue::node(self.graph.reshape(node, [count * size]), false))
+        Ok(LaneValue::node(self.sink.graph.reshape(node, [count * size]), false))
     }
 
     fn result(
@@ -101,11 +101,11 @@ impl Lowering<'_> {
         if array.lanes {
             return Err(unsupported(span, "`map_rect` in a loop"));
         }
-        let full = array.shape(&self.graph);
+        let full = array.shape(&self.sink.graph);
         let (shape, size) = (full[1..].to_vec(), full[1..].iter().product::<usize>());
         let flat: Vec<u32> = (k * size..(k + 1) * size).map(|at| at as u32).collect();
         let storage = Storage::whole(0, 0, full, array.clone());
-        let form = storage.read(&mut self.graph, &flat, &shape);
+        let form = storage.read(&mut self.sink.graph, &flat, &shape);
         Ok(LaneValue { form: form.expect("a whole value has all elements"), lanes: false })
     }
 }

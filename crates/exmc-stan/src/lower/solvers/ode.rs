@@ -106,14 +106,14 @@ impl<'p> Lowering<'p> {
         lost: &str,
         solve: &SolveIn<'_, 'p>,
     ) -> LowerResult<LaneValue> {
-        if self.nesting >= MAX_NESTING {
+        if self.enclosing.nesting >= MAX_NESTING {
             let message = "a function of a solver that calls a solver itself";
             return Err(unsupported(call.span, message));
         }
         if !args.iter().all(|(value, _)| value.is_known()) {
-            let mut graph = std::mem::take(&mut self.graph);
+            let mut graph = std::mem::take(&mut self.sink.graph);
             let solution = solve(self, &mut graph, call, args);
-            self.graph = graph;
+            self.sink.graph = graph;
             return Ok(LaneValue::node(solution?, false));
         }
         let mut scratch = Graph::new();
@@ -185,51 +185,54 @@ impl<'p> Lowering<'p> {
         extras.iter().for_each(|value| passed.collect(graph, value));
         passed.order(graph);
 
-        let environment = Environment::new(self.program);
-        let whole = self.host.program();
-        let mut inner = Lowering::new(self.program, whole, &environment, self.options.clone());
-        inner.nesting = self.nesting + 1;
+        let environment = Environment::new(self.context.program);
+        let whole = self.context.host.program();
+        let mut inner =
+            Lowering::new(self.context.program, whole, &environment, self.context.options.clone());
+        inner.enclosing.nesting = self.enclosing.nesting + 1;
         let declare = |g: &mut Graph, name: &str, shape: Shape| {
             let input = g.input(name, Role::Parameter, shape, DType::Real);
             LaneValue::node(input.expect("a new graph has no input of another kind"), false)
         };
         let mut values = Vec::new();
         for (name, shape) in inputs {
-            values.push(declare(&mut inner.graph, name, shape.clone()));
+            values.push(declare(&mut inner.sink.graph, name, shape.clone()));
         }
         let mut next = 0;
         for extra in extras {
-            values.push(passed.inside(&mut inner.graph, extra, &mut next));
+            values.push(passed.inside(&mut inner.sink.graph, extra, &mut next));
         }
         let slope = inner.call_with(call.function, false, (values, &[]), call.span);
         let slope = slope.map_err(|stop| match stop {
             Abort::Mistake(_) => stop,
             _ => unsupported(call.span, "a loop of this right-hand side"),
         })?;
-        let name = &self.program.function(call.function).name;
+        let name = &self.context.program.function(call.function).name;
         let Some(slope) = slope else {
             return Err(runtime(call.span, format!("`{name}` ended without returning a value")));
         };
-        let mut slope = real_node(&mut inner.graph, &slope);
-        if *inner.graph.shape(slope) != wanted {
-            let (found, count) = (inner.graph.shape(slope).len(), wanted.len());
+        let mut slope = real_node(&mut inner.sink.graph, &slope);
+        if *inner.sink.graph.shape(slope) != wanted {
+            let (found, count) = (inner.sink.graph.shape(slope).len(), wanted.len());
             let message = format!("`{name}` returned {found} values for {count} {}", call.unit);
             return Err(runtime(call.span, message));
         }
         // A `reject` under conditions (all that can add to the density here) or an argument of a
         // density that is out of range: no slope there, so no solution.
         for (_, term) in std::mem::take(&mut inner.env.terms.list) {
-            let finite = inner.graph.unary(Unary::IsFinite, term);
+            let finite = inner.sink.graph.unary(Unary::IsFinite, term);
             inner.env.terms.required.push(finite);
         }
         if let Some(holds) = inner.all_required() {
-            let (shape, nan) = (wanted, inner.graph.scalar(f64::NAN));
-            let (holds, nan) =
-                (inner.graph.broadcast_to(holds, &shape), inner.graph.broadcast_to(nan, &shape));
-            slope = inner.graph.select(holds, slope, nan);
+            let (shape, nan) = (wanted, inner.sink.graph.scalar(f64::NAN));
+            let (holds, nan) = (
+                inner.sink.graph.broadcast_to(holds, &shape),
+                inner.sink.graph.broadcast_to(nan, &shape),
+            );
+            slope = inner.sink.graph.select(holds, slope, nan);
         }
-        self.warnings.append(&mut inner.warnings);
-        Ok((inner.graph, slope, passed.vectors(graph)))
+        self.sink.warnings.append(&mut inner.sink.warnings);
+        Ok((inner.sink.graph, slope, passed.vectors(graph)))
     }
 }
 

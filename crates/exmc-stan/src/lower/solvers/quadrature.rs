@@ -170,7 +170,7 @@ impl Lowering<'_> {
         let (low, high) = (limit(lower), limit(upper));
         let points = Points::between(low, high);
         let count = points.offsets.len();
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         let (a, b) = (real_node(g, &args[1].0), real_node(g, &args[2].0));
         let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
         let a = if low == Limit::Finite { a } else { zero };
@@ -210,7 +210,7 @@ impl Lowering<'_> {
         let Some(found) = found else {
             return Err(unsupported(span, format!("`{name}` of a function without a value")));
         };
-        let g = &mut self.graph;
+        let g = &mut self.sink.graph;
         let found = real_node(g, &found);
         let weights = constant(g, &points.weights);
         let terms = g.mul(found, weights);

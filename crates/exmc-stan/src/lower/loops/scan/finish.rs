@@ -84,11 +84,11 @@ impl Lowering<'_> {
         let mut beginnings: Vec<(VariableId, NodeId)> = Vec::new();
         for id in steps.states.keys() {
             let value = self.read_whole(*id, span).ok()?;
-            beginnings.push((*id, value.to_node(&mut self.graph)));
+            beginnings.push((*id, value.to_node(&mut self.sink.graph)));
         }
         self.touch_around(steps).ok()?;
-        let is_recorded = !self.records.is_empty();
-        let mut body = StepBody::new(&mut self.graph, steps, late, first, is_recorded);
+        let is_recorded = !self.enclosing.records.is_empty();
+        let mut body = StepBody::new(&mut self.sink.graph, steps, late, first, is_recorded);
         let dependent = body.dependent();
         let outputs = body.outputs(terms)?;
         let made = body.finish(&outputs, &beginnings)?;
@@ -96,7 +96,7 @@ impl Lowering<'_> {
         if self.refers_to(&dependent) {
             return None;
         }
-        self.rolled = true;
+        self.sink.rolled = true;
         Some(())
     }
 
@@ -161,11 +161,11 @@ impl Lowering<'_> {
             }
         };
         for ((key, name, _), part) in terms.keyed().zip(&outputs.terms) {
-            let node = all(&mut self.graph, part, Reduction::Sum);
-            self.env.terms.add(&mut self.graph, key, || name.to_owned(), node);
+            let node = all(&mut self.sink.graph, part, Reduction::Sum);
+            self.env.terms.add(&mut self.sink.graph, key, || name.to_owned(), node);
         }
         for part in &outputs.required {
-            let node = all(&mut self.graph, part, Reduction::Min);
+            let node = all(&mut self.sink.graph, part, Reduction::Min);
             self.env.terms.required.push(node);
         }
         for written in &outputs.written {
@@ -190,9 +190,9 @@ impl Lowering<'_> {
                 Last::Stacked(k, shape) => {
                     let stack = output(*k).expect("a last row is of an output of the scan");
                     let size: usize = shape.iter().product();
-                    let len = self.graph.shape(stack).len();
+                    let len = self.sink.graph.shape(stack).len();
                     let places: Vec<u32> = ((len - size) as u32..len as u32).collect();
-                    LaneValue::node(pick(&mut self.graph, stack, &places, shape), false)
+                    LaneValue::node(pick(&mut self.sink.graph, stack, &places, shape), false)
                 }
             };
             self.store_whole(*id, value, span)?;

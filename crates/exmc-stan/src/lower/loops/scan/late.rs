@@ -50,18 +50,18 @@ pub(super) struct LateRead {
 impl Lowering<'_> {
     /// Whether reads of a variable may be of what earlier steps write.
     pub(in crate::lower) fn is_late(&self, id: VariableId) -> bool {
-        self.steps.as_ref().is_some_and(|steps| steps.late.contains_key(&id))
+        self.enclosing.steps.as_ref().is_some_and(|steps| steps.late.contains_key(&id))
     }
 
     /// The step of each current lane.
     fn step_of_lane(&self) -> Vec<u32> {
-        let level = self.steps.as_ref().map_or(0, |steps| steps.level);
+        let level = self.enclosing.steps.as_ref().map_or(0, |steps| steps.level);
         self.lanes_at(level).unwrap_or_else(|| (0..self.lane_count() as u32).collect())
     }
 
     /// That a variable's elements cannot be late.
     fn refused_late(&mut self, id: VariableId) -> Abort {
-        let level = self.steps.as_mut().map_or(0, |steps| {
+        let level = self.enclosing.steps.as_mut().map_or(0, |steps| {
             steps.several = Some(id);
             steps.level
         });
@@ -84,7 +84,7 @@ impl Lowering<'_> {
             return Err(self.refused_late(id));
         }
         let row = |lane: usize| if shared { addresses } else { &addresses[lane * each..][..each] };
-        let Some(steps) = &mut self.steps else { return Ok(()) };
+        let Some(steps) = &mut self.enclosing.steps else { return Ok(()) };
         let level = steps.level;
         let Some(late) = steps.late.get_mut(&id) else { return Ok(()) };
         if how == Touch::Write {
@@ -106,7 +106,9 @@ impl Lowering<'_> {
                 continue;
             }
             let map = self.lanes_at(inner);
-            let Some(late) = self.steps.as_mut().and_then(|steps| steps.late.get_mut(&id)) else {
+            let Some(late) =
+                self.enclosing.steps.as_mut().and_then(|steps| steps.late.get_mut(&id))
+            else {
                 continue;
             };
             let Some(watch) = self.env.levels[inner].watched.as_mut() else { continue };
@@ -155,7 +157,8 @@ impl Lowering<'_> {
         let mut sorted: Vec<(u32, u32)> = order.iter().map(|(a, k)| (*a, step_of(*k))).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let Some(late) = self.steps.as_mut().and_then(|steps| steps.late.get_mut(&id)) else {
+        let Some(late) = self.enclosing.steps.as_mut().and_then(|steps| steps.late.get_mut(&id))
+        else {
             return Ok(Vec::new());
         };
         let mut several = sorted.windows(2).any(|pair| pair[0].0 == pair[1].0);
@@ -178,7 +181,7 @@ impl Lowering<'_> {
         addresses: &[u32],
         of: &[u32],
     ) {
-        let late = self.steps.as_mut().and_then(|steps| steps.late.get_mut(&id));
+        let late = self.enclosing.steps.as_mut().and_then(|steps| steps.late.get_mut(&id));
         let Some(late) = late else { return };
         for (address, step) in addresses.iter().zip(of) {
             late.writer[*address as usize] = step + 1;
@@ -216,7 +219,7 @@ impl Lowering<'_> {
     ) -> LowerResult<LaneValue> {
         let each = flat.len() / of_row.len().max(1);
         let is_own: Vec<bool> = {
-            let late = self.steps.as_ref().and_then(|steps| steps.late.get(&id));
+            let late = self.enclosing.steps.as_ref().and_then(|steps| steps.late.get(&id));
             let writers = late.map_or(&[][..], |late| &late.writer);
             let own = |k: usize| writers[flat[k] as usize] == of_row[k / each.max(1)] + 1;
             (0..flat.len()).map(own).collect()
@@ -227,7 +230,7 @@ impl Lowering<'_> {
         let level = storage.level;
         let never = || Abort::Carried { level, variable: Some(id), private: false };
         if is_own.iter().all(|own| *own) {
-            let form = storage.read(&mut self.graph, &flat, full).ok_or_else(never)?;
+            let form = storage.read(&mut self.sink.graph, &flat, full).ok_or_else(never)?;
             return Ok(LaneValue { form, lanes: true });
         }
         let input = self.placeholder(Shape::from(full));
@@ -253,7 +256,7 @@ impl Lowering<'_> {
             cells: Cells::Mixed { cells: Arc::new(cells), sources: Arc::new(all) },
             ..own
         };
-        let form = storage.read(&mut self.graph, &row, full).ok_or_else(never)?;
+        let form = storage.read(&mut self.sink.graph, &row, full).ok_or_else(never)?;
         self.note_late_read(id, input, flat, of_row);
         Ok(LaneValue { form, lanes: true })
     }
@@ -266,7 +269,7 @@ impl Lowering<'_> {
         of_row: &[u32],
     ) {
         let read = LateRead { variable, flat, steps: of_row.into() };
-        if let Some(steps) = &mut self.steps {
+        if let Some(steps) = &mut self.enclosing.steps {
             steps.reads.insert(input, read);
         }
     }
@@ -279,13 +282,13 @@ impl Lowering<'_> {
             Cells::Whole(value) => {
                 let node = match source_of(value) {
                     Source::Node(node) => node,
-                    Source::Known(value) => constant(&mut self.graph, &value),
+                    Source::Known(value) => constant(&mut self.sink.graph, &value),
                 };
                 (0..size as u32).map(|k| (node, k)).collect()
             }
             Cells::Mixed { cells, sources } => {
                 let mut nodes: Vec<Option<NodeId>> = vec![None; sources.len()];
-                let g = &mut self.graph;
+                let g = &mut self.sink.graph;
                 let mut node_of = |source: u32| {
                     let slot = &mut nodes[source as usize];
                     *slot.get_or_insert_with(|| match &sources[source as usize] {

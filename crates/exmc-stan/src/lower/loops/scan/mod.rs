@@ -93,11 +93,11 @@ enum Walked {
 impl Lowering<'_> {
     /// Whether a loop is long enough for steps, and stands where it can have some.
     pub(in crate::lower) fn is_worth_steps(&self, iterations: &Iterations) -> bool {
-        let range = self.options.steps_from.max(2)..=self.options.most_lanes;
+        let range = self.context.options.steps_from.max(2)..=self.context.options.most_lanes;
         // Right-hand sides of initial value problems are written out for their solvers.
         matches!(iterations.counts[..], [count] if range.contains(&count))
-            && self.nesting == 0
-            && self.steps.is_none()
+            && self.enclosing.nesting == 0
+            && self.enclosing.steps.is_none()
     }
 
     /// Runs a loop's iterations as the steps of a scan; says whether that could be done.
@@ -136,7 +136,7 @@ impl Lowering<'_> {
             }
         }
         let snapshot = self.snapshot();
-        let nodes = self.graph.len();
+        let nodes = self.sink.graph.len();
         let (mut private, mut starts): (_, Option<Starts>) = (BTreeSet::new(), None);
         loop {
             if states.iter().any(|id| !self.may_be_state(*id, count)) {
@@ -193,10 +193,10 @@ impl Lowering<'_> {
         let walked = self.guarded(Some(snapshot), |this| {
             this.env.terms = Default::default();
             let steps = this.begin_steps(states, late, count);
-            this.steps = Some(steps);
+            this.enclosing.steps = Some(steps);
             this.run_side_by_side(iterations, body, (copies, starts), &groups, watch.clone())
         });
-        let steps = self.steps.take().unwrap_or_default();
+        let steps = self.enclosing.steps.take().unwrap_or_default();
         let outcome = match walked {
             Ok(()) => {
                 let terms = std::mem::replace(&mut self.env.terms, snapshot.terms().clone());
@@ -218,11 +218,11 @@ impl Lowering<'_> {
             Err(_) => Walked::Refused,
         };
         // Nothing that was computed in lanes of steps is of use elsewhere.
-        self.records.iter_mut().for_each(|record| record.steady.clear());
+        self.enclosing.records.iter_mut().for_each(|record| record.steady.clear());
         if !matches!(outcome, Walked::Folded) {
             self.restore(snapshot);
-            self.graph.truncate(nodes);
-            self.supports.truncate(nodes);
+            self.sink.graph.truncate(nodes);
+            self.sink.supports.truncate(nodes);
         }
         outcome
     }
@@ -248,16 +248,16 @@ impl Lowering<'_> {
 
     /// An input that stands for what earlier iterations wrote.
     fn placeholder(&mut self, shape: Shape) -> NodeId {
-        self.placeholders += 1;
-        let name = format!("earlier steps {}", self.placeholders);
-        let made = self.graph.input(&name, Role::Parameter, shape, DType::Real);
+        self.sink.placeholders += 1;
+        let name = format!("earlier steps {}", self.sink.placeholders);
+        let made = self.sink.graph.input(&name, Role::Parameter, shape, DType::Real);
         made.expect("no two have one number")
     }
 
     /// Notes that steps leave their loop by data; whether the last step alone does, which changes
     /// nothing.
     pub(in crate::lower) fn leave_steps(&mut self, level: usize, broke: &LaneSet) -> bool {
-        let Some(steps) = self.steps.as_mut().filter(|steps| steps.level == level) else {
+        let Some(steps) = self.enclosing.steps.as_mut().filter(|steps| steps.level == level) else {
             return false;
         };
         let first = broke.to_vec(steps.count).first().copied();
@@ -274,20 +274,20 @@ impl Lowering<'_> {
         id: VariableId,
         level: usize,
     ) -> Option<LaneValue> {
-        let steps = self.steps.as_ref().filter(|steps| steps.level == level)?;
+        let steps = self.enclosing.steps.as_ref().filter(|steps| steps.level == level)?;
         steps.states.get(&id).map(|node| LaneValue::node(*node, true))
     }
 
     /// Takes what copies of states are at the end of a walk over the lanes of a level.
     pub(in crate::lower) fn take_finals(&mut self, level: usize, span: Span) -> LowerResult<()> {
-        let Some(steps) = self.steps.as_ref().filter(|steps| steps.level == level) else {
+        let Some(steps) = self.enclosing.steps.as_ref().filter(|steps| steps.level == level) else {
             return Ok(());
         };
         let ids: Vec<VariableId> = steps.states.keys().copied().collect();
         for id in ids {
             let value = self.read_whole(id, span)?;
             self.env.stores[id.0 as usize] = None;
-            if let Some(steps) = &mut self.steps {
+            if let Some(steps) = &mut self.enclosing.steps {
                 steps.finals.push((id, value));
             }
         }
@@ -296,10 +296,10 @@ impl Lowering<'_> {
 
     /// Notes which steps have lanes of their own from here on.
     pub(in crate::lower) fn note_layout(&mut self) {
-        let Some(level) = self.steps.as_ref().map(|steps| steps.level) else { return };
+        let Some(level) = self.enclosing.steps.as_ref().map(|steps| steps.level) else { return };
         let Some(mut of_lane) = self.lanes_at(level) else { return };
         of_lane.dedup();
-        if let Some(steps) = &mut self.steps
+        if let Some(steps) = &mut self.enclosing.steps
             && !steps.layouts.iter().any(|own| **own == *of_lane)
         {
             steps.layouts.push(of_lane.into());
