@@ -288,6 +288,23 @@ fn loops_inside_of_steps() {
     assert_steps(text, &[0.2, -0.3, 0.5, 0.1, 0.4, -0.2]);
 }
 
+/// The places of such elements are found without a call inside of a call for each move: the stack
+/// of a test's thread had no room for 6000.
+#[test]
+fn elements_that_a_step_moves_thousands_of_times() {
+    let text = "parameters { vector[3] m; real b; }
+        model {
+          vector[3] a = m; real x = b;
+          for (t in 1:T) {
+            for (k in 1:6000) a[2:3] = a[{1, 3}];
+            x = tanh(x + a[2]) + 0.1 * y[t];
+            a[1] = x;
+          }
+          target += x - dot_self(a);
+        }";
+    assert_steps_of(text, &[0.2, -0.3, 0.5, 0.1], [4, 8]);
+}
+
 #[test]
 fn continue_by_data_and_indices_that_are_handed_on() {
     let text = "parameters { vector[4] m; real<lower=0> s; }

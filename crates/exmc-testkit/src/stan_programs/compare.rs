@@ -204,6 +204,11 @@ struct Compiled {
 }
 
 impl Compiled {
+    /// Numbers that the reference writes: the density, its slopes, what is recorded.
+    fn outputs(&self, dim: usize) -> usize {
+        1 + dim + self.sizes.iter().sum::<usize>()
+    }
+
     fn new(lowered: &StanLowered, is_native: bool) -> Result<Self, String> {
         let l = &lowered.lowered;
         let inputs: Vec<NodeId> = l.layout.iter().map(|entry| entry.input).collect();
@@ -266,8 +271,7 @@ impl Both<'_> {
         let dim = self.lowered.lowered.dim;
         let mut rng = ChainRng::new(seed, 1, Phase::Predictive);
         let mut compared = Compared::default();
-        let recorded: usize = self.graph.sizes.iter().sum();
-        let mut out = vec![0.0; 1 + dim + recorded];
+        let mut out = vec![0.0; self.graph.outputs(dim)];
         let (mut gradient, mut slopes) = (vec![0.0; dim], vec![0.0; dim]);
         // Another place for each program, so that places of all kinds are looked at.
         let by_differences = (rng.below(DIFFERENCES) == 0).then(|| rng.below(POINTS as u64));
@@ -345,8 +349,9 @@ impl Both<'_> {
     }
 
     /// Whether the tape's own results move at least a tenth as far as `found` is from them when the
-    /// point moves by 1e-15 of itself, or are that far from differences of the interpreter's
-    /// density (a step that grows roundings need not grow any where the values are exact).
+    /// point moves by 1e-15 of itself, or the slopes of the graph do, or the tape's are that far from
+    /// differences of the interpreter's density (a step that grows roundings need not grow any where
+    /// the values are exact).
     fn has_no_digits(
         &mut self,
         point: &[f64],
@@ -376,12 +381,19 @@ impl Both<'_> {
                 return true;
             }
         }
-        let mut moved = vec![0.0; point.len()];
+        // Sums may lose their digits on one way only, so the graph is moved too, from itself.
+        let dim = point.len();
+        let (mut moved, mut out) = (vec![0.0; dim], vec![0.0; self.graph.outputs(dim)]);
+        let Ok(()) = self.graph.reference.evaluate(point, &mut out) else { return false };
+        let still = out[1..=dim].to_vec();
         (0..6).any(|k| {
             let by = |at: usize| 1e-15 * if (at + k).is_multiple_of(k + 2) { -1.0 } else { 1.0 };
             let near: Vec<f64> = point.iter().zip(0..).map(|(x, at)| x * (1.0 + by(at))).collect();
             let value = self.tape.evaluate(&near, &mut moved);
-            value.is_ok_and(|value| distance(value, &moved) >= 0.1 * off)
+            let on_tape = value.is_ok_and(|value| distance(value, &moved) >= 0.1 * off);
+            let run = self.graph.reference.evaluate(&near, &mut out);
+            let apart = still.iter().zip(&out[1..=dim]).map(|(a, b)| (a - b).abs());
+            on_tape || (run.is_ok() && apart.fold(0.0, f64::max) >= 0.1 * off)
         })
     }
 

@@ -106,6 +106,38 @@ impl StepBody<'_> {
 
     /// Where all elements of a node were computed.
     pub(super) fn elements_of(&mut self, id: NodeId) -> Option<Rc<Vec<Element>>> {
+        // Elements may have been moved thousands of times, so the nodes to look at are a list.
+        let mut pending = vec![id];
+        while let Some(next) = pending.last().copied() {
+            let before = pending.len();
+            if self.is_movement(next) && !self.elements.contains_key(&next) {
+                let moved = self.moved_by(next);
+                let unknown =
+                    |arg: &NodeId| self.is_movement(*arg) && !self.elements.contains_key(arg);
+                pending.extend(moved.iter().filter(|arg| unknown(arg)));
+            }
+            if pending.len() == before {
+                pending.pop();
+                let found = self.elements_from_known(next)?;
+                if pending.is_empty() {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// The nodes whose elements a node moves.
+    fn moved_by(&self, id: NodeId) -> &[NodeId] {
+        let node = self.g.node(id);
+        match &node.op {
+            Op::Concat { .. } => &node.args,
+            _ => &node.args[..1],
+        }
+    }
+
+    /// The same where the elements of the nodes that it moves are known.
+    fn elements_from_known(&mut self, id: NodeId) -> Option<Rc<Vec<Element>>> {
         if let Some(found) = self.elements.get(&id) {
             return Some(found.clone());
         }
@@ -118,15 +150,15 @@ impl StepBody<'_> {
         }
         let node = self.g.node(id).clone();
         let found = match &node.op {
-            Op::Reshape(_) => self.elements_of(node.args[0])?,
+            Op::Reshape(_) => self.elements_from_known(node.args[0])?,
             Op::Broadcast(_) => {
-                let own = self.elements_of(node.args[0])?;
+                let own = self.elements_from_known(node.args[0])?;
                 Rc::new(vec![*own.first()?; len])
             }
             Op::Slice { axis, start, step, len } => {
                 let from = self.g.shape(node.args[0]).clone();
                 let inner: usize = from.extents()[axis + 1..].iter().product();
-                let all = self.elements_of(node.args[0])?;
+                let all = self.elements_from_known(node.args[0])?;
                 let place = |k: usize| {
                     let (row, rest) = (k / inner, k % inner);
                     let (outer, row) = (row / len, row % len);
@@ -135,7 +167,7 @@ impl StepBody<'_> {
                 Rc::new((0..node.shape.len()).map(|k| all[place(k)]).collect())
             }
             Op::Gather => {
-                let all = self.elements_of(node.args[0])?;
+                let all = self.elements_from_known(node.args[0])?;
                 let inner: usize = self.g.shape(node.args[0]).extents()[1..].iter().product();
                 let index = self.g.as_constant(node.args[1])?.values();
                 let mut found = Vec::with_capacity(index.len() * inner);
@@ -147,8 +179,11 @@ impl StepBody<'_> {
             }
             Op::Concat { axis } => {
                 let outer: usize = node.shape.extents()[..*axis].iter().product();
-                let parts: Vec<Rc<Vec<Element>>> =
-                    node.args.iter().map(|arg| self.elements_of(*arg)).collect::<Option<_>>()?;
+                let parts: Vec<Rc<Vec<Element>>> = node
+                    .args
+                    .iter()
+                    .map(|arg| self.elements_from_known(*arg))
+                    .collect::<Option<_>>()?;
                 let mut found = Vec::with_capacity(node.shape.len());
                 for block in 0..outer {
                     for part in &parts {
