@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{root, tidy};
+use crate::{api, root, tidy};
 
 /// Format, lints of this platform and of one without generated code, documentation, tidy, tests;
 /// then the stages of the second workspace, whose tests use the engine's program.
@@ -21,6 +21,7 @@ pub(crate) fn ci() -> Result<(), String> {
     cargo(&[&others[..], &allowed[..]].concat(), &[])?;
     other_platform()?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    api::api(false)?;
     tidy::tidy()?;
     cargo(&["test", "--workspace"], &[])
 }

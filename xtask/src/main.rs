@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
+mod api;
 mod bench;
 mod campaign;
 mod ci;
@@ -53,7 +54,9 @@ cargo xtask policy shines --dir DIR [--policy PATH] [--record]
                                      bench/record and the calibration's figure
 cargo xtask tidy [--write]           checks of the sources that no compiler makes; --write writes the lists of what may
                                      still break a rule
-cargo xtask recipes                  follows the recipes of docs/recipes.md in a scratch copy, and runs their tests
+cargo xtask api [--write]            compares the facade's public items with docs/api.txt, or writes it
+cargo xtask recipes [NAME ...]       follows the recipes of docs/recipes.md (those whose names hold NAME) in a scratch copy,
+                                     and runs their tests
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
 cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
@@ -144,7 +147,9 @@ fn main() -> ExitCode {
         ["nn", "mutants", names @ ..] => nn::mutants(names),
         ["nn", "backend", rest @ ..] => nn::backend(rest),
         ["policy", rest @ ..] => policy::policy(rest),
-        ["recipes"] => recipes::recipes(),
+        ["api"] => api::api(false),
+        ["api", "--write"] => api::api(true),
+        ["recipes", names @ ..] => recipes::recipes(names),
         ["tidy"] => tidy::tidy(),
         ["tidy", "--write"] => tidy::write_lists(),
         ["mutants", names @ ..] => mutants::mutants(names),

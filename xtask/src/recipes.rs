@@ -32,15 +32,22 @@ struct Recipe {
     commands: Vec<String>,
 }
 
-/// Follows all recipes.
+/// Follows the recipes whose names hold one of `names`, or all.
 ///
 /// # Errors
-/// When one cannot be followed, takes more files than it says, or a command fails.
-pub(crate) fn recipes() -> Result<(), String> {
+/// When a name is no recipe's; when a recipe cannot be followed, takes more files than it says, or
+/// a command fails.
+pub(crate) fn recipes(names: &[&str]) -> Result<(), String> {
     let path = root().join(DOCUMENT);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{DOCUMENT}: {e}"))?;
     let scratch = ci::target_folder().join("recipes");
-    for recipe in parse(&text)? {
+    let mut all = parse(&text)?;
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|r| r.name.contains(**name))) {
+        let known: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
+        return Err(format!("no recipe for `{name}`; there are {}", known.join(", ")));
+    }
+    all.retain(|recipe| names.is_empty() || names.iter().any(|name| recipe.name.contains(name)));
+    for recipe in all {
         println!("recipe: {}, {} files by hand", recipe.name, recipe.files_by_hand());
         let fail = |why: String| format!("the recipe for {}: {why}", recipe.name);
         let sources = scratch.join("sources");

@@ -8,7 +8,7 @@ use exmc::StanProgram;
 use exmc::advanced::{BoundModel, CompileOptions, MARGINALISE, RECENTRE};
 use exmc::model::{Shape, Tensor, Values};
 use exmc::runs::{Posterior, Variable};
-use exmc::stan::{Observation, StatementTerms};
+use exmc::stan::{Observation, StanModel, StatementTerms};
 use exmc_diagnose::{Draws, relative_efficiency};
 use exmc_draws::{StoredModel, StoredRun, read_run, read_texts};
 use exmc_model::{Kind, Model};
@@ -36,34 +36,52 @@ pub(crate) struct Likelihood {
 }
 
 impl Likelihood {
-    /// Hands on the observations of a model that records none, a block of at most so many numbers
-    /// at a time: the model is evaluated at all draws for each block. False where all are one
-    /// block, or they are found otherwise.
+    /// Hands on the observations of a run that recorded none, a block of at most so many numbers at
+    /// a time: the model or the program's statements are evaluated at all draws for each block. What
+    /// the observations are then is returned without their draws; nothing where all are one block,
+    /// or they were recorded.
     pub(crate) fn in_blocks(
         path: &Path,
         numbers: usize,
         mut take: impl FnMut(Self),
-    ) -> Result<bool, Failure> {
-        if !path.join("model.json").is_file() {
-            return Ok(false);
-        }
+    ) -> Result<Option<Self>, Failure> {
         let StoredRun { posterior, .. } = read_run(path)?;
-        let Some(sample) = Sample::of(&posterior) else { return Ok(false) };
+        let Some(sample) = Sample::of(&posterior) else { return Ok(None) };
         if posterior.variable(LOG_LIK).is_some() {
-            return Ok(false);
+            return Ok(None);
+        }
+        let n_draws = sample.n_draws;
+        let mut names = Vec::new();
+        let mut hand_on = |own: Vec<String>, rows| {
+            names.extend_from_slice(&own);
+            let (places, statements) = (Vec::new(), Vec::new());
+            take(Self { names: own, rows, n_draws, places, model: None, statements });
+        };
+        if let Some(model) = program_of(path)? {
+            let observations = model.observations(&posterior)?;
+            if observations.len() * sample.rows().count() <= numbers {
+                return Ok(None);
+            }
+            let statements =
+                model.log_likelihood_in_blocks(&posterior, numbers, |observations, rows| {
+                    hand_on(observations.iter().map(|one| one.name.clone()).collect(), rows);
+                })?;
+            return Ok(Some(Self { statements, ..Self::named(names) }));
+        }
+        if !path.join("model.json").is_file() {
+            return Ok(None);
         }
         let model = RunModel::of_run(path, &sample)?;
         let width = model.bound.pointwise_width();
         let each = (numbers / model.positions.len().max(1)).max(1);
         if width <= each {
-            return Ok(false);
+            return Ok(None);
         }
         for first in (0..width).step_by(each) {
-            let (names, rows) = model.pointwise_of(first..width.min(first + each))?;
-            let (n_draws, places, statements) = (sample.n_draws, Vec::new(), Vec::new());
-            take(Self { names, rows, n_draws, places, model: None, statements });
+            let (own, rows) = model.pointwise_of(first..width.min(first + each))?;
+            hand_on(own, rows);
         }
-        Ok(true)
+        Ok(Some(Self::named(names)))
     }
 
     /// From the recorded variables of these names (or the statements on data of these names), or
@@ -122,15 +140,10 @@ impl Likelihood {
         (missing, variables): (&str, &[String]),
         n_draws: usize,
     ) -> Result<Self, Failure> {
-        let texts = read_texts(path)?;
-        let Some(StoredModel::Stan(text)) = texts.model else {
+        let Some(model) = program_of(path)? else {
             return Err(unknown(missing, posterior, &[]));
         };
-        let name = |file: &str| path.join(file).display().to_string();
-        let program = StanProgram::from_text(&name("model.stan"), &text);
-        let program = program.map_err(exmc::Error::from)?;
-        let data = texts.data.as_deref().unwrap_or("{}");
-        let found = program.bind(&name("data.json"), data)?.log_likelihood(posterior);
+        let found = model.log_likelihood(posterior);
         let found = match found {
             Err(_) if !variables.is_empty() => return Err(unknown(missing, posterior, &[])),
             found => found?,
@@ -331,6 +344,20 @@ impl RunModel {
         }
         Ok((names, kept))
     }
+}
+
+/// The Stan program that lies in the run's directory, with the run's data.
+fn program_of(path: &Path) -> Result<Option<StanModel>, Failure> {
+    if !path.join("model.stan").is_file() {
+        return Ok(None);
+    }
+    let texts = read_texts(path)?;
+    let Some(StoredModel::Stan(text)) = texts.model else { return Ok(None) };
+    let name = |file: &str| path.join(file).display().to_string();
+    let program = StanProgram::from_text(&name("model.stan"), &text);
+    let program = program.map_err(exmc::Error::from)?;
+    let data = texts.data.as_deref().unwrap_or("{}");
+    Ok(Some(program.bind(&name("data.json"), data)?))
 }
 
 fn nothing_observed() -> Failure {

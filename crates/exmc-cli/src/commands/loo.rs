@@ -77,9 +77,9 @@ pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
     if !refits
         && args.group.is_none()
         && args.variable.is_empty()
-        && let Some((names, loo)) = leave_one_out_in_blocks(&args.path, MODEL_NUMBERS)?
+        && let Some((likelihood, loo)) = leave_one_out_in_blocks(&args.path, MODEL_NUMBERS)?
     {
-        return tell(args, &Likelihood::named(names), &loo, (0, 0));
+        return tell(args, &likelihood, &loo, (0, 0));
     }
     let mut likelihood = Likelihood::of_run(&args.path, &args.variable)?;
     let n = likelihood.rows.len();
@@ -174,19 +174,19 @@ const BLOCK_NUMBERS: usize = 1 << 23;
 /// Numbers of a block where each takes an evaluation of the model at all draws: 512 MB.
 const MODEL_NUMBERS: usize = 1 << 26;
 
-/// Leave-one-out of log likelihoods that are computed through the model, a block of observations in
-/// memory at a time; nothing where they are found otherwise or few.
+/// Leave-one-out of log likelihoods that are computed through the model or from a program's
+/// statements, a block of observations in memory at a time; nothing where they are found otherwise
+/// or few.
 fn leave_one_out_in_blocks(
     path: &Path,
     numbers: usize,
-) -> Result<Option<(Vec<String>, Loo)>, Failure> {
-    let (mut names, mut parts, mut draws) = (Vec::new(), Vec::new(), 0);
-    let in_blocks = Likelihood::in_blocks(path, numbers, |block| {
+) -> Result<Option<(Likelihood, Loo)>, Failure> {
+    let (mut parts, mut draws) = (Vec::new(), 0);
+    let found = Likelihood::in_blocks(path, numbers, |block| {
         draws = draws.max(block.total_draws());
         parts.extend(leave_one_out(&block).pointwise);
-        names.extend(block.names);
     })?;
-    Ok(in_blocks.then(|| (names, Loo::of(parts, draws))))
+    Ok(found.map(|likelihood| (likelihood, Loo::of(parts, draws))))
 }
 
 /// Leaves out each column of `[draw, column]` values of several chains, on all cores.
@@ -443,31 +443,49 @@ fn to_json(
 #[cfg(test)]
 mod tests {
     use exmc::distributions::normal;
-    use exmc::{ModelBuilder, SamplerConfig};
+    use exmc::{Fit, ModelBuilder, SamplerConfig, StanProgram};
 
     use super::{leave_one_out, leave_one_out_in_blocks};
     use crate::likelihood::Likelihood;
 
-    #[test]
-    fn blocks_of_observations_give_what_all_of_them_give() {
-        let mut model = ModelBuilder::new();
-        model.rv("mu", normal(0, 10));
-        model.rv("y", normal("mu", 1)).shape(7);
-        model.observe("y_seen", "y", [0.1, 1.0, -0.3, 2.0, 0.7, 0.2, -1.1]);
-        let config = SamplerConfig::default().chains(2).warmup(100).draws(50);
-        let fit = exmc::sample(&model.build().unwrap(), &config).unwrap();
-        let path = std::env::temp_dir().join(format!("exmc-loo-{}", std::process::id()));
+    /// Two chains of 50 draws, stored: blocks of one, of three and of all of the 7 observations.
+    fn blocks_give_what_all_give(fit: &Fit, name: &str) {
+        let path = std::env::temp_dir().join(format!("exmc-loo-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         fit.save(&path).unwrap();
         let likelihood = Likelihood::of_run(&path, &[]).unwrap();
         let whole = leave_one_out(&likelihood);
-        // 100 draws: blocks of one, of three and of all observations.
         for numbers in [1, 399] {
-            let (names, loo) = leave_one_out_in_blocks(&path, numbers).unwrap().unwrap();
-            assert_eq!((names, &loo.pointwise), (likelihood.names.clone(), &whole.pointwise));
+            let (blocks, loo) = leave_one_out_in_blocks(&path, numbers).unwrap().unwrap();
+            assert_eq!((&blocks.names, &loo.pointwise), (&likelihood.names, &whole.pointwise));
+            assert_eq!(blocks.statements, likelihood.statements);
             assert_eq!((loo.n_draws, loo.elpd), (100, whole.elpd));
         }
         assert!(leave_one_out_in_blocks(&path, 700).unwrap().is_none());
         std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    fn config() -> SamplerConfig {
+        SamplerConfig::default().chains(2).warmup(100).draws(50)
+    }
+
+    #[test]
+    fn blocks_of_a_models_observations_give_what_all_of_them_give() {
+        let mut model = ModelBuilder::new();
+        model.rv("mu", normal(0, 10));
+        model.rv("y", normal("mu", 1)).shape(7);
+        model.observe("y_seen", "y", [0.1, 1.0, -0.3, 2.0, 0.7, 0.2, -1.1]);
+        let fit = exmc::sample(&model.build().unwrap(), &config()).unwrap();
+        blocks_give_what_all_give(&fit, "model");
+    }
+
+    #[test]
+    fn blocks_of_a_programs_observations_give_what_all_of_them_give() {
+        let text = "data { vector[5] y; array[2] int k; } parameters { real mu; }
+            model { mu ~ normal(0, 10); y ~ normal(mu, 1); k ~ poisson_log(mu); }";
+        let program = StanProgram::from_text("m.stan", text).unwrap();
+        let data = r#"{"y": [0.1, 1.0, -0.3, 2.0, 0.7], "k": [1, 3]}"#;
+        let fit = exmc::sample(&program.bind("m.json", data).unwrap(), &config()).unwrap();
+        blocks_give_what_all_give(&fit, "program");
     }
 }

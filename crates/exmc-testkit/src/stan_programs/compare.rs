@@ -45,6 +45,8 @@ const SLOPE_TOLERANCE: f64 = 1e-6;
 
 /// Larger numbers have products beyond the largest that there is.
 const HUGE: f64 = 1e100;
+/// Sine and cosine of larger numbers turn more than once within a difference's step.
+const OSCILLATING: f64 = 1e8;
 
 /// One block of twenty seeds in so many is run by the native executor too, whose compilation costs
 /// three times as much as all the rest.
@@ -308,7 +310,7 @@ impl Both<'_> {
             // Beyond, infinity times zero is a derivative of one order of factors and not of
             // another.
             let is_huge = !own.is_finite()
-                || self.has_huge_variable(&env)
+                || self.has_variable_beyond(HUGE, &env)
                 || self.tape.largest_partial() > HUGE;
             compared.overflows += usize::from(is_huge);
             let slopes: &[f64] = if is_huge { &[] } else { &slopes };
@@ -339,7 +341,8 @@ impl Both<'_> {
             }
             self.quantities(&mut env).map_err(at)?;
             compared.points += 1;
-            if Some(k) == by_differences && !is_huge {
+            let oscillates = || self.has_variable_beyond(OSCILLATING, &env);
+            if Some(k) == by_differences && !is_huge && !oscillates() {
                 let direction: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
                 compared.differences +=
                     usize::from(self.differences(&point, &direction, (own, slopes)).map_err(at)?);
@@ -397,9 +400,9 @@ impl Both<'_> {
         })
     }
 
-    /// Whether a variable holds a number whose products overflow.
-    fn has_huge_variable(&self, env: &Environment) -> bool {
-        let is_huge = |x: &f64| x.is_nan() || x.abs() > HUGE;
+    /// Whether a variable holds NaN or a number beyond a limit.
+    fn has_variable_beyond(&self, limit: f64, env: &Environment) -> bool {
+        let is_huge = |x: &f64| x.is_nan() || x.abs() > limit;
         (0..self.program.variables.len()).any(|k| match env.get(VariableId(k as u32)) {
             Some(Value::Real(x)) => is_huge(x),
             Some(Value::Reals(n)) => n.values.iter().any(is_huge),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use exmc_draws::Posterior;
+use exmc_draws::{Posterior, Variable};
 use exmc_stan::diagnostic::Diagnostic;
 use exmc_stan::host::{Environment, RuntimeError, Settings};
 use exmc_stan::pointwise::{Caches, Layout, Observations};
@@ -50,6 +50,19 @@ struct RecordedValues {
     with_transformed: Option<Arc<Program>>,
 }
 
+/// The draws of a run at which a program's observations are looked at.
+struct ObservedDraws<'a> {
+    model: &'a StanModel,
+    observed: Arc<Observed>,
+    variables: &'a [Variable],
+    /// Numbers and draws of the usable chains.
+    chains: Vec<(u32, &'a [f64])>,
+    /// Draws that each chain has.
+    each: usize,
+    /// Numbers of a draw.
+    width: usize,
+}
+
 /// What one thread computes log likelihoods with.
 pub(crate) struct ObservedInstance {
     of: Arc<Observed>,
@@ -84,54 +97,92 @@ impl StanModel {
     /// When a statement mixes data and parameters in a way that has no term for each observation,
     /// as a mixture does; when no statement is on data; when a draw has no log likelihood.
     pub fn log_likelihood(&self, posterior: &Posterior) -> Result<StanLikelihood, Error> {
-        let usable = posterior.usable_chains().into_iter();
-        let chains: Vec<_> = usable.map(|chain| (chain.chain, chain.values.as_slice())).collect();
-        let width = posterior.width().max(1);
-        let draws = chains.iter().map(|(_, rows)| rows.len() / width).min().unwrap_or(0);
-        let first = chains.first().filter(|_| draws > 0).map(|(_, rows)| &rows[..width]);
-        let Some(first) = first else {
-            let message = "there are no draws";
-            return Err(exmc_model::Diagnostic::new(exmc_model::Code::MissingData, message).into());
-        };
-        let variables = &posterior.variables;
-        let generator = || Generator::new(self.bound(), variables, 0);
-        let observed = self.observed(generator()?.recorded(first)?)?;
+        let draws = ObservedDraws::of(self, posterior)?;
+        let layout = &draws.observed.layout;
         // One array for all observations of the same data.
         let mut parts: Vec<(String, usize)> = Vec::new();
-        for observation in &observed.layout.observations {
+        for observation in &layout.observations {
             match parts.last_mut() {
                 Some((of, count)) if *of == observation.of => *count += 1,
                 _ => parts.push((observation.of.clone(), 1)),
             }
         }
-        let made = by_chain(&chains, |_, rows| {
-            let (mut generator, mut instance) = (generator()?, observed.instance());
-            let mut out = vec![0.0; observed.width()];
-            let mut made = vec![Vec::new(); parts.len()];
-            for draw in rows.chunks_exact(width).take(draws) {
-                instance.evaluate(generator.recorded(draw)?, &mut out)?;
-                let mut rest = out.as_slice();
-                for ((_, count), made) in parts.iter().zip(&mut made) {
-                    let (own, others) = rest.split_at(*count);
-                    rest = others;
-                    made.extend_from_slice(own);
-                }
+        let made = draws.evaluate(parts.len(), |out, made| {
+            let mut rest = out;
+            for ((_, count), made) in parts.iter().zip(made) {
+                let (own, others) = rest.split_at(*count);
+                rest = others;
+                made.extend_from_slice(own);
             }
-            Ok(made)
         })?;
         let is_whole = |of: &str| {
-            let mut own = observed.layout.observations.iter();
+            let mut own = layout.observations.iter();
             own.any(|observation| observation.of == of && observation.name == of)
         };
         let arrays = parts.iter().zip(made).map(|((of, count), values)| {
             let shape = if *count == 1 && is_whole(of) { vec![] } else { vec![*count] };
-            Some((of.clone(), DrawArray::new(chains.len(), draws, shape.as_slice(), values)?))
+            let made = DrawArray::new(draws.chains.len(), draws.each, shape.as_slice(), values);
+            Some((of.clone(), made?))
         });
         let arrays: Option<DrawArrays> = arrays.collect();
         let arrays = arrays.ok_or_else(|| Error::internal("a log likelihood has another shape"))?;
-        let Layout { observations, statements, .. } = &observed.layout;
+        let Layout { observations, statements, .. } = layout;
         let (observations, statements) = (observations.clone(), statements.clone());
         Ok(StanLikelihood { arrays, observations, statements })
+    }
+
+    /// What [`log_likelihood`](Self::log_likelihood) is of: the observations in its order, found at a
+    /// draw of the posterior.
+    ///
+    /// # Errors
+    /// As [`log_likelihood`](Self::log_likelihood).
+    pub fn observations(&self, posterior: &Posterior) -> Result<Vec<Observation>, Error> {
+        Ok(ObservedDraws::of(self, posterior)?.observed.layout.observations.clone())
+    }
+
+    /// [`log_likelihood`](Self::log_likelihood) in blocks, for more numbers than memory holds: `take` gets
+    /// observations in order, each with its log likelihood at every draw, chain after chain. A block
+    /// has at most `numbers` numbers, or one observation; the model's statements run at all draws
+    /// for each block. Returns the statements that the terms are from.
+    ///
+    /// ```
+    /// # use exmc::{SamplerConfig, StanProgram};
+    /// # let program = StanProgram::from_text(
+    /// #     "mean.stan",
+    /// #     "data { int N; vector[N] y; } parameters { real mu; }
+    /// #      model { mu ~ normal(0, 10); y ~ normal(mu, 1); }",
+    /// # )?;
+    /// # let model = program.bind("mean.json", r#"{"N": 3, "y": [1.0, 3.0, 2.0]}"#)?;
+    /// let fit = exmc::sample(&model, &SamplerConfig::default())?;
+    /// let mut sizes = Vec::new();
+    /// // 4 chains of 1000 draws: two observations at a time.
+    /// model.log_likelihood_in_blocks(fit.posterior(), 8000, |observations, rows| {
+    ///     assert_eq!(rows[0].len(), 4000);
+    ///     sizes.push(observations.len());
+    /// })?;
+    /// assert_eq!(sizes, [2, 1]);
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`log_likelihood`](Self::log_likelihood).
+    pub fn log_likelihood_in_blocks(
+        &self,
+        posterior: &Posterior,
+        numbers: usize,
+        mut take: impl FnMut(&[Observation], Vec<Vec<f64>>),
+    ) -> Result<Vec<StatementTerms>, Error> {
+        let draws = ObservedDraws::of(self, posterior)?;
+        let Layout { observations, statements, .. } = &draws.observed.layout;
+        let size = (numbers / (draws.chains.len() * draws.each)).max(1);
+        for (first, block) in (0..).step_by(size).zip(observations.chunks(size)) {
+            let rows = draws.evaluate(block.len(), |out, rows| {
+                let own = &out[first..first + block.len()];
+                rows.iter_mut().zip(own).for_each(|(row, value)| row.push(*value));
+            })?;
+            take(block, rows);
+        }
+        Ok(statements.clone())
     }
 
     /// The same program and data without the terms of some observations in its density, numbered
@@ -175,6 +226,44 @@ impl StanModel {
             .map_err(|error| wrong(vec![error.into()]))?;
         let (program, environment) = (program.clone(), self.environment.clone());
         Ok(Arc::new(Observed { program, observations, layout, environment, values }))
+    }
+}
+
+impl<'a> ObservedDraws<'a> {
+    fn of(model: &'a StanModel, posterior: &'a Posterior) -> Result<Self, Error> {
+        let usable = posterior.usable_chains().into_iter();
+        let chains: Vec<_> = usable.map(|chain| (chain.chain, chain.values.as_slice())).collect();
+        let width = posterior.width().max(1);
+        let each = chains.iter().map(|(_, rows)| rows.len() / width).min().unwrap_or(0);
+        let first = chains.first().filter(|_| each > 0).map(|(_, rows)| &rows[..width]);
+        let Some(first) = first else {
+            let message = "there are no draws";
+            return Err(exmc_model::Diagnostic::new(exmc_model::Code::MissingData, message).into());
+        };
+        let variables = &posterior.variables;
+        let mut generator = Generator::new(model.bound(), variables, 0)?;
+        let observed = model.observed(generator.recorded(first)?)?;
+        Ok(Self { model, observed, variables, chains, each, width })
+    }
+
+    /// Fills lists of numbers from the log likelihoods of all observations at one draw after the
+    /// other, one thread a chain; the chains' lists are joined in their order.
+    fn evaluate(
+        &self,
+        lists: usize,
+        take: impl Fn(&[f64], &mut [Vec<f64>]) + Sync,
+    ) -> Result<Vec<Vec<f64>>, Error> {
+        by_chain(&self.chains, |_, rows| {
+            let mut generator = Generator::new(self.model.bound(), self.variables, 0)?;
+            let mut instance = self.observed.instance();
+            let mut out = vec![0.0; self.observed.width()];
+            let mut made = vec![Vec::new(); lists];
+            for draw in rows.chunks_exact(self.width).take(self.each) {
+                instance.evaluate(generator.recorded(draw)?, &mut out)?;
+                take(&out, &mut made);
+            }
+            Ok(made)
+        })
     }
 }
 
