@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{api, root, tidy};
+use crate::{root, tidy};
 
-/// Format, lints of this platform and of one without generated code, documentation, tidy, tests;
-/// then the stages of the second workspace, whose tests use the engine's program.
+/// Format, lints of this platform and of one without generated code, documentation, the facade's
+/// public items, tidy, tests; then the stages of the second workspace, whose tests use the engine's
+/// program.
 ///
 /// # Errors
 /// The command that failed; its output went to the terminal.
@@ -21,7 +22,7 @@ pub(crate) fn ci() -> Result<(), String> {
     cargo(&[&others[..], &allowed[..]].concat(), &[])?;
     other_platform()?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    api::api(false)?;
+    cargo(&["xtask", "api"], &[])?;
     tidy::tidy()?;
     cargo(&["test", "--workspace"], &[])
 }

@@ -36,9 +36,9 @@ pub(crate) struct Likelihood {
 }
 
 impl Likelihood {
-    /// Hands on the observations of a run that recorded none, a block of at most so many numbers at
-    /// a time: the model or the program's statements are evaluated at all draws for each block. What
-    /// the observations are then is returned without their draws; nothing where all are one block,
+    /// Hands on the observations of a run that recorded none, a block of at most so many numbers
+    /// at a time: the model or the program's statements are evaluated at all draws for each. What
+    /// the observations are is returned then, without their draws; nothing where all are one block,
     /// or they were recorded.
     pub(crate) fn in_blocks(
         path: &Path,

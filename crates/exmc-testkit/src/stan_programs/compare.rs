@@ -352,9 +352,9 @@ impl Both<'_> {
     }
 
     /// Whether the tape's own results move at least a tenth as far as `found` is from them when the
-    /// point moves by 1e-15 of itself, or the slopes of the graph do, or the tape's are that far from
-    /// differences of the interpreter's density (a step that grows roundings need not grow any where
-    /// the values are exact).
+    /// point moves by 1e-15 of itself, or the slopes of the graph do, or the tape's are that far
+    /// from differences of the interpreter's density (a step that grows roundings need not grow any
+    /// where the values are exact).
     fn has_no_digits(
         &mut self,
         point: &[f64],

@@ -131,8 +131,8 @@ impl StanModel {
         Ok(StanLikelihood { arrays, observations, statements })
     }
 
-    /// What [`log_likelihood`](Self::log_likelihood) is of: the observations in its order, found at a
-    /// draw of the posterior.
+    /// What [`log_likelihood`](Self::log_likelihood) is of: the observations in its order, found at
+    /// a draw of the posterior.
     ///
     /// # Errors
     /// As [`log_likelihood`](Self::log_likelihood).
@@ -140,10 +140,10 @@ impl StanModel {
         Ok(ObservedDraws::of(self, posterior)?.observed.layout.observations.clone())
     }
 
-    /// [`log_likelihood`](Self::log_likelihood) in blocks, for more numbers than memory holds: `take` gets
-    /// observations in order, each with its log likelihood at every draw, chain after chain. A block
-    /// has at most `numbers` numbers, or one observation; the model's statements run at all draws
-    /// for each block. Returns the statements that the terms are from.
+    /// [`log_likelihood`](Self::log_likelihood) in blocks, for more numbers than memory holds:
+    /// `take` gets observations in order, each with its log likelihood at every draw, chain after
+    /// chain. A block has at most `numbers` numbers, or one observation; the model's statements run
+    /// at all draws for each block. Returns the statements that the terms are from.
     ///
     /// ```
     /// # use exmc::{SamplerConfig, StanProgram};
