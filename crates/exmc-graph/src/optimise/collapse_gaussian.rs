@@ -30,7 +30,8 @@ fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<NodeId> {
     let mut group = None;
     for &(id, power) in &others {
         if let Some((table, index)) = gathered(g, id) {
-            if *group.get_or_insert(index) != index {
+            let len = g.shape(table).len();
+            if *group.get_or_insert((index, len)) != (index, len) {
                 return None;
             }
             weights.push((table, power));
@@ -43,7 +44,7 @@ fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<NodeId> {
     let roots: Vec<_> = known.iter().map(|&(id, power)| (id, power / 2)).collect();
     let affine = Affine::read_up_to_sign(g, core?)?;
     let row_scale = multiply(g, &roots);
-    let mut system = Rows::new(g, rows, affine, group)?;
+    let mut system = Rows::new(g, rows, affine, group.map(|(index, _)| index))?;
     if let Some(weight) = multiply(g, &weights) {
         system.weigh(g, weight)?;
     }

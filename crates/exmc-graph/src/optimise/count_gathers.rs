@@ -20,13 +20,15 @@ pub(super) fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<No
     let mut tables = Vec::new();
     for (id, power) in others {
         let (table, own) = gathered(g, id)?;
-        if *index.get_or_insert(own) != own {
+        // One index may read tables of several lengths.
+        let len = g.shape(table).len();
+        if *index.get_or_insert((own, len)) != (own, len) {
             return None;
         }
         tables.push((table, power));
     }
     let weights = multiply(g, &known);
-    let Some(index) = index else {
+    let Some((index, len)) = index else {
         let sum = match weights {
             Some(weights) => g.sum(weights),
             None => g.scalar(rows as f64),
@@ -34,7 +36,6 @@ pub(super) fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<No
         return Some(product.scale(g, sum));
     };
     let table = multiply(g, &tables)?;
-    let len = g.shape(table).len();
     if len > rows {
         return None;
     }

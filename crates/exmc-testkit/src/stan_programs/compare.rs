@@ -354,7 +354,8 @@ impl Both<'_> {
     /// Whether the tape's own results move at least a tenth as far as `found` is from them when the
     /// point moves by 1e-15 of itself, or the slopes of the graph do, or the tape's are that far
     /// from differences of the interpreter's density (a step that grows roundings need not grow any
-    /// where the values are exact).
+    /// where the values are exact); or whether the tape has no finite slope where differences have
+    /// that of `found`.
     fn has_no_digits(
         &mut self,
         point: &[f64],
@@ -365,6 +366,16 @@ impl Both<'_> {
             let slopes = gradient.iter().zip(slopes).map(|(a, b)| (a - b).abs());
             slopes.fold((value - own).abs(), f64::max)
         };
+        // Adjoints that overflow on the tape tell nothing, so differences judge.
+        if slopes.iter().any(|slope| !slope.is_finite()) {
+            let near = |k: usize, expected: f64, tolerance: f64| {
+                (found.gradient[k] - expected).abs() <= tolerance * expected.abs().max(1.0)
+            };
+            return (0..slopes.len()).all(|k| match slopes[k].is_finite() {
+                true => near(k, slopes[k], GRADIENT_TOLERANCE),
+                false => near(k, self.difference(point, k), SLOPE_TOLERANCE),
+            });
+        }
         let off = distance(found.value, found.gradient);
         // What is apart is something else that was recorded.
         if off <= TOLERANCE * own.abs().max(1.0) {
@@ -374,12 +385,7 @@ impl Both<'_> {
         let (worst, distance_there) =
             apart.enumerate().fold((0, 0.0), |most, (k, d)| if d > most.1 { (k, d) } else { most });
         if distance_there >= off {
-            let mut at = |by: f64| {
-                let mut near = point.to_vec();
-                near[worst] += by;
-                self.host.log_density(&mut self.known.clone(), &near).unwrap_or(f64::NAN)
-            };
-            let difference = (at(0.1 * STEP) - at(-0.1 * STEP)) / (0.2 * STEP);
+            let difference = self.difference(point, worst);
             if (difference - slopes[worst]).abs() >= 0.1 * off {
                 return true;
             }
@@ -398,6 +404,16 @@ impl Both<'_> {
             let apart = still.iter().zip(&out[1..=dim]).map(|(a, b)| (a - b).abs());
             on_tape || (run.is_ok() && apart.fold(0.0, f64::max) >= 0.1 * off)
         })
+    }
+
+    /// The interpreter's density in one coordinate, by a difference.
+    fn difference(&mut self, point: &[f64], coordinate: usize) -> f64 {
+        let mut at = |by: f64| {
+            let mut near = point.to_vec();
+            near[coordinate] += by;
+            self.host.log_density(&mut self.known.clone(), &near).unwrap_or(f64::NAN)
+        };
+        (at(0.1 * STEP) - at(-0.1 * STEP)) / (0.2 * STEP)
     }
 
     /// Whether a variable holds NaN or a number beyond a limit.
