@@ -373,7 +373,11 @@ impl Both<'_> {
             };
             return (0..slopes.len()).all(|k| match slopes[k].is_finite() {
                 true => near(k, slopes[k], GRADIENT_TOLERANCE),
-                false => near(k, self.difference(point, k), SLOPE_TOLERANCE),
+                // Neither has any, or differences have that of the graph.
+                false => {
+                    !found.gradient[k].is_finite()
+                        || near(k, self.difference(point, k), SLOPE_TOLERANCE)
+                }
             });
         }
         let off = distance(found.value, found.gradient);
