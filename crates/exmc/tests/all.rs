@@ -19,7 +19,6 @@ mod monitor;
 mod pointwise;
 mod precision;
 mod predictive;
-mod public;
 mod quantities;
 mod recovered;
 mod sbc;
