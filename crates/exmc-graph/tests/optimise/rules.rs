@@ -417,28 +417,23 @@ fn sums_of_gathered_elements_are_products_with_counts() {
 /// One index reads tables of three and of four elements: no table of their products.
 #[test]
 fn tables_of_two_lengths_are_not_counted_together() {
-    let factors = r#"
+    let product = r#"
         %0 = input "a" : real[3] param
         %1 = input "b" : real[4] param
         %2 = constant [2.0, 1.0, 0.0, 2.0, 1.0] : int[5] const
         %3 = gather(%0, %2) : real[5] param
         %4 = gather(%1, %2) : real[5] param
-    "#;
-    let product = format!(
-        "{factors}
-        %5 = mul(%3, %4) : real[5] param
-        %6 = sum(%5) {{axes=[0]}} : real[] param"
-    );
-    assert_eq!(rewritten("count-gathers", &product), lines(&product));
+        %5 = mul(%3, %4) : real[5] param"#;
+    let sum = format!("{product}\n%6 = sum(%5) {{axes=[0]}} : real[] param");
+    assert_eq!(rewritten("count-gathers", &sum), lines(&sum));
     let weighted_square = format!(
-        "{factors}
-        %5 = input \"x\" : real[] param
-        %6 = input \"y\" : real[5] data
-        %7 = broadcast(%5) : real[5] param
-        %8 = sub(%6, %7) : real[5] param
-        %9 = square(%8) : real[5] param
-        %10 = mul(%3, %4) : real[5] param
-        %11 = mul(%10, %9) : real[5] param
+        "{product}
+        %6 = input \"x\" : real[] param
+        %7 = input \"y\" : real[5] data
+        %8 = broadcast(%6) : real[5] param
+        %9 = sub(%7, %8) : real[5] param
+        %10 = square(%9) : real[5] param
+        %11 = mul(%5, %10) : real[5] param
         %12 = sum(%11) {{axes=[0]}} : real[] param"
     );
     assert_eq!(rewritten("collapse-gaussian", &weighted_square), lines(&weighted_square));
