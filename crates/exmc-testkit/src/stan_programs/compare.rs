@@ -366,8 +366,8 @@ impl Both<'_> {
             let slopes = gradient.iter().zip(slopes).map(|(a, b)| (a - b).abs());
             slopes.fold((value - own).abs(), f64::max)
         };
-        // Adjoints that overflow on the tape tell nothing, so differences judge those slopes. Values
-        // that are apart, or something else that was recorded, are not excused by it.
+        // Adjoints that overflow on the tape tell nothing, so differences judge those slopes. This
+        // excuses no value that is apart, and nothing else that was recorded.
         let is_lost = |k: usize| !slopes[k].is_finite() && found.gradient[k].is_finite();
         if slopes.iter().any(|slope| !slope.is_finite()) {
             if apart(own, found.value) > TOLERANCE || !(0..slopes.len()).any(is_lost) {
