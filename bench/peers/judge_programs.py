@@ -10,6 +10,7 @@ from the first one, and lengths of gradients. Exits with 1 if exmc differs from 
 """
 
 import collections
+import concurrent.futures
 import json
 import os
 import random
@@ -52,17 +53,47 @@ def flat(point):
     return np.concatenate([np.ravel(value, order="F") for value in point.values()])
 
 
-def judge(folder, gates, exmc, seed):
+def stanlis(path, places):
+    """stanli's log densities and gradients; a text where it refuses the program."""
+    try:
+        model = stanli.Model(stan_file=path, data=DATA)
+    except Exception as error:  # whatever the peer says
+        return str(error).splitlines()[-1][:120]
+    made = []
+    for point in places:
+        try:
+            made.append(model.log_prob_grad(flat(point)))
+        except RuntimeError:
+            made.append((-np.inf, None))
+    return made
+
+
+class Peer:
+    """stanli in a process of its own, since some programs end it."""
+
+    def __init__(self):
+        self.pool = concurrent.futures.ProcessPoolExecutor(1)
+
+    def __call__(self, path, places):
+        try:
+            return self.pool.submit(stanlis, path, places).result(timeout=120)
+        except concurrent.futures.process.BrokenProcessPool:
+            self.pool = concurrent.futures.ProcessPoolExecutor(1)
+            return None
+
+
+def judge(folder, gates, exmc, seed, peer):
     """What became of one program, and where."""
     program = run(gates, "stan-program", str(seed)).stdout
     path = os.path.join(folder, "program.stan")
     with open(path, "w") as file:
         file.write(program)
-    try:
-        model = stanli.Model(stan_file=path, data=DATA)
-    except Exception as error:  # whatever the peer says
-        return "stanli refuses it", str(error).splitlines()[-1][:120]
     places = list(points(seed))
+    found = peer(path, places)
+    if found is None:
+        return "stanli ends with a signal", f"seed {seed}"
+    if isinstance(found, str):
+        return "stanli refuses it", found
     listed = [{name: value.tolist() for name, value in point.items()} for point in places]
     with open(os.path.join(folder, "points.json"), "w") as file:
         json.dump(listed, file)
@@ -73,11 +104,7 @@ def judge(folder, gates, exmc, seed):
     ours = json.loads(made.stdout)["points"]
     base = None
     compared = 0
-    for own, point in zip(ours, places):
-        try:
-            theirs, slopes = model.log_prob_grad(flat(point))
-        except RuntimeError:
-            theirs = -np.inf
+    for own, (theirs, slopes) in zip(ours, found):
         value = own["lp"]
         value = -np.inf if value is None or isinstance(value, str) else value
         if not np.isfinite(theirs) or not np.isfinite(value):
@@ -138,11 +165,12 @@ def main():
     stan = sys.argv[5] if len(sys.argv) > 5 else None
     outcomes = collections.Counter()
     reasons = collections.Counter()
+    peer = Peer()
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "data.json"), "w") as file:
             json.dump(DATA, file)
         for seed in range(first, first + count):
-            outcome, why = judge(folder, gates, exmc, seed)
+            outcome, why = judge(folder, gates, exmc, seed, peer)
             outcomes[outcome] += 1
             if outcome == "differs":
                 print(f"seed {seed}: {why}", flush=True)
@@ -157,7 +185,7 @@ def main():
                 reasons[f"{outcome}: {why}"] += 1
     print(f"{count} random Stan programs from seed {first} against stanli {stanli.__version__}: "
           + ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items())))
-    for why, n in reasons.most_common(20):
+    for why, n in reasons.most_common(30):
         print(f"{n} x {why}")
     sys.exit(1 if outcomes["differs"] or outcomes["exmc fails"] else 0)
 

@@ -340,6 +340,38 @@ fn numbers_of_a_funnel_are_integrated_out() {
     }
 }
 
+/// Two vectors of few elements whose priors are alike and written one by one are not read as one,
+/// so that both go, and what is left has their marginal.
+#[test]
+fn vectors_that_are_written_by_elements_alike_are_integrated_out_each() {
+    let (n, mut text) = (9, String::new());
+    for k in 1..=n {
+        text += &format!("a[{k}] ~ normal(m, s); b[{k}] ~ normal(u, s);\n");
+        text +=
+            &format!("{}.5 ~ normal(a[{k}], 2); {}.25 ~ normal(b[{}], 2);\n", k % 4, k % 3, 10 - k);
+    }
+    let text = format!(
+        "data {{ int N; vector[N] y; }} parameters {{ real m; real u; real<lower=0> s; vector[{n}] a; vector[{n}] b; }}
+         model {{ m ~ cauchy(0, 1); u ~ cauchy(0, 1); s ~ cauchy(0, 1); {text} }}"
+    );
+    let model = small(&text);
+    assert_eq!(model.integrated_out().collect::<Vec<_>>(), [("a", n), ("b", n)]);
+    let exact = |[m, u, log_s]: [f64; 3]| {
+        let s = log_s.exp();
+        let variance = s * s + 4.0;
+        let prior = |x: f64| -(x * x).ln_1p();
+        let term = |y: f64, x: f64| -0.5 * ((y - x).powi(2) / variance + variance.ln());
+        let rows = (1..=n).map(|k| term((k % 4) as f64 + 0.5, m) + term((k % 3) as f64 + 0.25, u));
+        prior(m) + prior(u) + prior(s) + log_s + rows.sum::<f64>()
+    };
+    let logp = |q: [f64; 3]| model.logp_grad(&q).unwrap().0;
+    let first = [0.0, 0.0, 0.0];
+    for q in [[0.5, -1.0, 0.3], [-2.0, 1.0, -3.0], [3.0, 0.1, 2.0]] {
+        let apart = (logp(q) - logp(first)) - (exact(q) - exact(first));
+        assert!(apart.abs() < 1e-10 * exact(q).abs().max(1.0), "{q:?}: {apart}");
+    }
+}
+
 /// A variable of few elements goes only where it opens a funnel, and a location only with what is
 /// around it.
 #[test]

@@ -144,6 +144,31 @@ fn elements_of_a_vector_are_a_part_of_it_in_the_order_of_terms() {
     assert_eq!((count(&text, "gather"), count(&text, "square")), (0, 1), "{text}");
 }
 
+/// Elements of two arrays in alike terms: sums of their own, so that each array is read alone.
+/// Rests of fewer than eight stay as they are.
+#[test]
+fn elements_of_two_arrays_are_sums_of_their_own() {
+    for (rest, sums) in [(0, 2), (3, 2), (8, 3)] {
+        let mut b = Build::new();
+        let arrays = ["u", "v", "w"].map(|name| b.parameter(name, [10]));
+        let mut logp = b.g.scalar(0.0);
+        for (array, len) in arrays.into_iter().zip([10, 10, rest]) {
+            let location = b.parameter(&format!("m{array:?}"), []);
+            for k in 0..len {
+                let part = b.g.slice(array, 0, k, k + 1);
+                let element = b.g.reshape(part, Shape::scalar());
+                let difference = b.g.sub(element, location);
+                let square = b.g.square(difference);
+                logp = b.g.sub(logp, square);
+            }
+        }
+        let text = grouped(&b.finish("arrays", &[logp]));
+        assert_eq!(count(&text, "sum"), sums, "{text}");
+        assert_eq!((count(&text, "concat"), count(&text, "gather")), (0, 0), "{text}");
+        assert_eq!(count(&text, "square"), sums + rest % 8, "{text}");
+    }
+}
+
 #[test]
 fn arrays_that_are_put_together_from_alike_scalars_are_functions_of_vectors() {
     let mut b = Build::new();

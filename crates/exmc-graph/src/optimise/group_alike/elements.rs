@@ -84,6 +84,12 @@ pub(super) fn is_element(g: &Graph, scalar: NodeId) -> bool {
     source != scalar || matches!(g.node(source).op, Op::Input { .. })
 }
 
+/// The array of several elements of which a scalar is one.
+pub(super) fn array(g: &Graph, scalar: NodeId) -> Option<NodeId> {
+    let (source, _) = if g.shape(scalar).len() == 1 { element(g, scalar) } else { return None };
+    (g.shape(source).len() > 1).then_some(source)
+}
+
 /// The vector of some scalars of one kind.
 pub(super) fn vector(g: &mut Graph, families: &mut Families, scalars: &[NodeId]) -> NodeId {
     let mut found: Vec<(NodeId, usize)> = scalars.iter().map(|&id| element(g, id)).collect();

@@ -131,7 +131,8 @@ fn joined(
         let parts = split::split(g, classes, terms);
         parts.into_iter().map(move |part| part.iter().map(|&k| members[k]).collect::<Vec<usize>>())
     });
-    let groups: Vec<Vec<usize>> = groups.collect();
+    let mut groups: Vec<Vec<usize>> = groups.collect();
+    groups.retain(|members| members.len() >= MIN_ALIKE);
     if groups.is_empty() {
         return None;
     }
