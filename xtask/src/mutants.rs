@@ -30,7 +30,8 @@ enum Gate {
 use Gate::{Run, Test};
 
 /// Crates whose tests are gates.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
+    "exmc",
     "exmc-testkit",
     "exmc-infer",
     "exmc-stan",

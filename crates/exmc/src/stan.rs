@@ -229,6 +229,19 @@ impl StanProgram {
         exmc_stan::pointwise::Observations::find(&self.program).ok()?.data()
     }
 
+    /// Names of the data that the program declares, in that order. Others in a file are ignored, as
+    /// CmdStan does.
+    ///
+    /// ```
+    /// let program = exmc::StanProgram::from_text("sizes.stan", "data { int N; vector[N] x; }")?;
+    /// assert_eq!(program.data_names(), ["N", "x"]);
+    /// # Ok::<(), exmc::stan::StanError>(())
+    /// ```
+    pub fn data_names(&self) -> Vec<String> {
+        let name = |own: &Declaration| self.program.variable(own.variable).name.to_string();
+        self.program.data.iter().map(name).collect()
+    }
+
     /// Gives the program its data: the text of a JSON file in CmdStan's form (`{}` for none).
     ///
     /// # Errors

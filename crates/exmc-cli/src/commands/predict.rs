@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use exmc::infer::{Info, RunPhase};
-use exmc::{DrawArrays, Fit};
+use exmc::{DrawArrays, Fit, StanProgram};
 use exmc_draws::{
     Method, ModelText, RunDirectory, RunStatus, RunTexts, StoredModel, Variable, read_record,
     read_run, read_texts,
@@ -12,7 +12,7 @@ use exmc_draws::{
 use exmc_model::{DataSet, read_data};
 
 use crate::commands::sample::{PROGRAM, now};
-use crate::display::{put, put_json};
+use crate::display::{put, put_json, say};
 use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
@@ -57,6 +57,11 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
         }
         None => (DataSet::new(), None),
     };
+    let texts = read_texts(&args.run)?;
+    if let Some(StoredModel::Stan(program)) = &texts.model {
+        let program = StanProgram::from_text("model.stan", program).map_err(exmc::Error::from)?;
+        tell_ignored(&program, &data);
+    }
     let predicted = fit.predict(&data)?;
     let variables = variables(&fit, &predicted);
     if variables.iter().all(Variable::is_empty) {
@@ -80,7 +85,6 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
     record.variables = variables;
     record.chains.clear();
     record.origin = None;
-    let texts = read_texts(&args.run)?;
     let model = match &texts.model {
         Some(StoredModel::Stan(text)) => ModelText::Stan(text),
         Some(StoredModel::Json(text)) => ModelText::Json(text),
@@ -120,6 +124,18 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
         put(&format!("predictions are in `{}`\n", path.display()))?;
     }
     Ok(Exit::Success)
+}
+
+/// Says which of the new data the program does not declare: a name that is mistyped would leave the
+/// run's own data in place.
+fn tell_ignored(program: &StanProgram, data: &DataSet) {
+    let declared = program.data_names();
+    for (name, _) in data.iter().filter(|(name, _)| !declared.iter().any(|own| own == name)) {
+        let all = declared.join("`, `");
+        say(&format!(
+            "note: the program declares no data `{name}`, so it is ignored; it declares `{all}`"
+        ));
+    }
 }
 
 /// What is stored of predictions, in column order, with the names of dimensions that the run has.

@@ -61,6 +61,25 @@ fn predictions_are_those_of_the_library() {
     assert!(wrong.stderr.contains("`x`"), "{wrong:?}");
 }
 
+/// New data of a Stan program: what it does not declare is told, as it would leave the run's own
+/// data in place.
+#[test]
+fn new_data_that_a_program_does_not_declare_are_told() {
+    let folder = Folder::with_models();
+    let program = "data { int N; vector[N] x; } parameters { real a; } model { a ~ normal(0, 1); }
+        generated quantities { vector[N] p = a + x; }";
+    folder.write("line.stan", program);
+    folder.write("data.json", r#"{"N": 2, "x": [1, 2], "unused": 1}"#);
+    folder.write("new.json", r#"{"X": [10, 20]}"#);
+    folder.sample("line.stan", "run", &["--data", "data.json"]).ends_with(0);
+    let ran = folder.exmc(&["predict", "run", "--data", "new.json"]).ends_with(0);
+    let note = "note: the program declares no data `X`, so it is ignored; it declares `N`, `x`";
+    assert!(ran.stderr.contains(note), "{ran:?}");
+    folder.write("new.json", r#"{"x": [10, 20]}"#);
+    let ran = folder.exmc(&["predict", "run", "--data", "new.json"]).ends_with(0);
+    assert_eq!(ran.stderr, "");
+}
+
 /// Each data file has the run that it would have alone; what fails does so alone, and what is done
 /// is not done again.
 #[test]

@@ -14,6 +14,7 @@ mod collapse;
 mod compare;
 mod containers;
 mod expressions;
+mod functions;
 mod grids;
 mod ragged;
 mod recurrences;

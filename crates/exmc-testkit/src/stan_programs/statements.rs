@@ -39,11 +39,11 @@ pub(super) struct Maker<'r> {
     /// Statements that may still be made.
     pub(super) left: u32,
     /// Functions that add to the density: of (real, int).
-    adders: Vec<String>,
+    pub(super) adders: Vec<String>,
     /// The same that give a number.
-    tellers: Vec<String>,
+    pub(super) tellers: Vec<String>,
     /// Densities: of (real | real).
-    densities: Vec<String>,
+    pub(super) densities: Vec<String>,
 }
 
 /// Elements of the longer data.
@@ -163,6 +163,10 @@ impl Maker<'_> {
             let at = self.below(body.len() as u64 + 1) as usize;
             body.insert(at, recurrence);
         }
+        for call in self.calls(&s) {
+            let at = self.below(body.len() as u64 + 1) as usize;
+            body.insert(at, call);
+        }
         if three_blocks {
             // Integers cannot be transformed parameters: they stand in a block of their own there,
             // in the density and in the quantities.
@@ -207,77 +211,6 @@ impl Maker<'_> {
         let first = declarations(Some(""));
         parts.push(Part { head: "model".to_owned(), first, body, last, mark: "" });
         Text { parts }
-    }
-
-    fn function(&mut self, number: u64, functions: &mut [Vec<String>; 3], three: bool) -> Part {
-        let own = |all: &[&str]| -> Vec<String> { all.iter().map(|n| (*n).to_owned()).collect() };
-        let mut s = Scope { functions: functions.clone(), ..Scope::default() };
-        s.reals = own(&["p", "r"]);
-        s.locals.reals = own(&["r"]);
-        s.vectors = own(&["u"]);
-        s.counters = own(&["n"]);
-        s.locals.counters = own(&["n"]);
-        let kind = self.below(if three { 3 } else { 6 });
-        let (name, arguments, returns) = match kind {
-            0 => ("ff", "real p, vector o, int i0", Returns::Real),
-            1 => ("gg", "vector o, real p", Returns::Vector),
-            2 => ("hh", "real p, int i0", Returns::Index),
-            3 => ("add", "real p, int i0", Returns::Nothing),
-            5 => ("tell", "real p, int i0", Returns::Real),
-            _ => ("own", "real p, real o", Returns::Real),
-        };
-        let (mut name, mut u) =
-            (format!("{name}{number}"), "vector[4] u = rep_vector(0.3 * p, 4);");
-        match kind {
-            0 | 1 => {
-                u = "vector[4] u = o;";
-                s.vectors.push("o".to_owned());
-                s.locals.vectors.push("u".to_owned());
-            }
-            3 | 5 => name.push_str("_lp"),
-            4 => {
-                name.push_str("_lpdf");
-                s.reals.push("o".to_owned());
-            }
-            _ => {}
-        }
-        if matches!(kind, 0 | 2 | 3 | 5) {
-            s.known.push("i0".to_owned());
-        }
-        let place = Place {
-            depth: 2,
-            in_loop: false,
-            returns: Some(returns),
-            adds: matches!(kind, 3 | 5),
-            drops: kind == 4,
-        };
-        self.left = 2 + self.below(6) as u32;
-        let mut body = self.list(&s, place, 2);
-        if kind == 4 {
-            let m = real(self.rng, &s, 1);
-            body.insert(0, Node::Line(format!("r += normal_lupdf(p | {m}, 1.5);")));
-        }
-        let last = match returns {
-            Returns::Real => vec![format!("return {};", real(self.rng, &s, 1))],
-            Returns::Vector => vec![format!("return {};", vector(self.rng, &s, 1, EXTENT))],
-            Returns::Index => vec![format!("return {};", index(self.rng, &s, 0))],
-            Returns::Nothing => Vec::new(),
-        };
-        let ty = match returns {
-            Returns::Real => "real",
-            Returns::Vector => "vector",
-            Returns::Index => "int",
-            Returns::Nothing => "void",
-        };
-        let head = format!("{ty} {name}({arguments})");
-        match kind {
-            0..=2 => functions[kind as usize].push(name),
-            3 => self.adders.push(name),
-            5 => self.tellers.push(name),
-            _ => self.densities.push(name.trim_end_matches("_lpdf").to_owned()),
-        }
-        let first = vec!["real r = p; int n = 0;".to_owned(), u.to_owned()];
-        Part { head, first, body, last, mark: "" }
     }
 
     pub(super) fn list(&mut self, s: &Scope, place: Place, most: u64) -> Vec<Node> {
@@ -335,7 +268,7 @@ impl Maker<'_> {
         Node::Line(self.assignment(s))
     }
 
-    fn leave(&mut self, s: &Scope, place: Place) -> String {
+    pub(super) fn leave(&mut self, s: &Scope, place: Place) -> String {
         match (place.in_loop, place.returns) {
             (true, None) => ["break;", "continue;"][self.below(2) as usize].to_owned(),
             (true, Some(_)) if chance(self.rng, 50) => {
@@ -353,7 +286,10 @@ impl Maker<'_> {
         for number in 0..1 + self.below(3) {
             let c = condition(self.rng, s, 2);
             let head = format!("{}if ({c})", if number == 0 { "" } else { "else " });
-            let body = self.list(s, place, 2);
+            let mut body = self.list(s, place, 2);
+            if place.returns.is_some() && chance(self.rng, 20) {
+                body.push(Node::Line(self.leave(s, place)));
+            }
             arms.push((head, body));
         }
         if chance(self.rng, 40) {
