@@ -14,6 +14,7 @@ pub mod library;
 pub mod lower;
 mod number;
 mod ode;
+mod parts;
 pub mod pointwise;
 pub mod report;
 pub(crate) mod scalar_functions;

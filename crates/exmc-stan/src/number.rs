@@ -4,10 +4,10 @@
 //! the tree that it makes, and whoever changes a tree numbers what is new. A copy keeps its id: it
 //! says the same, or stands in the place of the original.
 
-use crate::typed::{
-    Access, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind,
-    PrintItem, Program, Statement, StatementKind, SyntaxId,
+use crate::parts::{
+    Part, parts_of_declaration, parts_of_expr, parts_of_statement, parts_of_target,
 };
+use crate::typed::{Expr, Program, Statement, SyntaxId};
 
 /// Gives an id to each statement and expression of a program that has none.
 pub(crate) fn number(program: &mut Program) {
@@ -16,7 +16,7 @@ pub(crate) fn number(program: &mut Program) {
         ids.statements(&mut function.body);
     }
     for declaration in program.data.iter_mut().chain(&mut program.parameters) {
-        ids.declaration(declaration);
+        ids.part(Part::Declaration(declaration));
     }
     let blocks = [
         &mut program.transformed_data,
@@ -40,146 +40,28 @@ impl Ids {
         }
     }
 
+    fn part(&mut self, part: Part<'_>) {
+        match part {
+            Part::Body(statement) => self.statement(statement),
+            Part::Block(list) => self.statements(list),
+            Part::Declaration(own) => parts_of_declaration(own, &mut |part| self.part(part)),
+            Part::Target(target) => parts_of_target(target, &mut |part| self.part(part)),
+            Part::Expr(e) => self.expr(e),
+        }
+    }
+
     fn statements(&mut self, list: &mut [Statement]) {
         list.iter_mut().for_each(|statement| self.statement(statement));
     }
 
     fn statement(&mut self, statement: &mut Statement) {
         self.give(&mut statement.id);
-        match &mut statement.kind {
-            StatementKind::Declare(declaration) => self.declaration(declaration),
-            StatementKind::Assign { target, value, .. } => {
-                self.target(target);
-                self.expr(value);
-            }
-            StatementKind::TargetPlus(value)
-            | StatementKind::JacobianPlus(value)
-            | StatementKind::Return(Some(value)) => self.expr(value),
-            StatementKind::Tilde { outcome, args, truncation, .. } => {
-                self.expr(outcome);
-                self.exprs(args);
-                if let Some(limits) = truncation {
-                    limits.lower.iter_mut().chain(&mut limits.upper).for_each(|e| self.expr(e));
-                }
-            }
-            StatementKind::Call { args, .. } => self.exprs(args),
-            StatementKind::Print(items)
-            | StatementKind::Reject(items)
-            | StatementKind::FatalError(items) => {
-                for item in items {
-                    if let PrintItem::Value(value) = item {
-                        self.expr(value);
-                    }
-                }
-            }
-            StatementKind::If(condition, then, otherwise) => {
-                self.expr(condition);
-                self.statement(then);
-                otherwise.iter_mut().for_each(|other| self.statement(other));
-            }
-            StatementKind::While(condition, body) => {
-                self.expr(condition);
-                self.statement(body);
-            }
-            StatementKind::For { lower, upper, body, .. } => {
-                self.expr(lower);
-                self.expr(upper);
-                self.statement(body);
-            }
-            StatementKind::ForEach { over, body, .. } => {
-                self.expr(over);
-                self.statement(body);
-            }
-            StatementKind::Block(body) | StatementKind::Profile(_, body) => self.statements(body),
-            StatementKind::Break | StatementKind::Continue | StatementKind::Return(None) => {}
-        }
-    }
-
-    fn declaration(&mut self, declaration: &mut Declaration) {
-        self.declared(&mut declaration.ty);
-        declaration.initial.iter_mut().for_each(|value| self.expr(value));
-    }
-
-    fn declared(&mut self, ty: &mut DeclaredType) {
-        match ty {
-            DeclaredType::Leaf { sizes, constraint, .. } => {
-                self.exprs(sizes);
-                match constraint {
-                    Constraint::Lower(bound) | Constraint::Upper(bound) => self.expr(bound),
-                    Constraint::LowerUpper(low, high) => {
-                        self.expr(low);
-                        self.expr(high);
-                    }
-                    Constraint::OffsetMultiplier(offset, multiplier) => {
-                        offset.iter_mut().chain(multiplier).for_each(|e| self.expr(e));
-                    }
-                    _ => {}
-                }
-            }
-            DeclaredType::Array { sizes, element } => {
-                self.exprs(sizes);
-                self.declared(element);
-            }
-            DeclaredType::Tuple(slots) => slots.iter_mut().for_each(|slot| self.declared(slot)),
-        }
-    }
-
-    fn target(&mut self, target: &mut LValue) {
-        match &mut target.kind {
-            LValueKind::Path(_, accesses) => {
-                for access in accesses {
-                    if let Access::Index(all) = access {
-                        self.indices(all);
-                    }
-                }
-            }
-            LValueKind::Tuple(parts) => parts.iter_mut().for_each(|part| self.target(part)),
-        }
-    }
-
-    fn indices(&mut self, all: &mut [Index]) {
-        for index in all {
-            match index {
-                Index::Single(e) | Index::Multiple(e) => self.expr(e),
-                Index::Range(low, high) => low.iter_mut().chain(high).for_each(|e| self.expr(e)),
-            }
-        }
-    }
-
-    fn exprs(&mut self, all: &mut [Expr]) {
-        all.iter_mut().for_each(|e| self.expr(e));
+        parts_of_statement(statement, &mut |part| self.part(part));
     }
 
     fn expr(&mut self, e: &mut Expr) {
         self.give(&mut e.id);
-        match &mut e.kind {
-            ExprKind::Call(_, all)
-            | ExprKind::Array(all)
-            | ExprKind::RowVector(all)
-            | ExprKind::Tuple(all) => self.exprs(all),
-            ExprKind::Unary(_, a)
-            | ExprKind::Transpose(a)
-            | ExprKind::Promote(a)
-            | ExprKind::Field(a, _) => self.expr(a),
-            ExprKind::Binary(_, a, b) => {
-                self.expr(a);
-                self.expr(b);
-            }
-            ExprKind::Conditional(a, b, c) => {
-                [a, b, c].into_iter().for_each(|e| self.expr(e));
-            }
-            ExprKind::Index(base, all) => {
-                self.expr(base);
-                self.indices(all);
-            }
-            ExprKind::Int(_)
-            | ExprKind::Real(_)
-            | ExprKind::Imaginary(_)
-            | ExprKind::Variable(_)
-            | ExprKind::Function { .. }
-            | ExprKind::LibraryFunction(_)
-            | ExprKind::Target => {}
-        }
+        parts_of_expr(e, &mut |e| self.expr(e));
     }
 }
 
@@ -191,6 +73,7 @@ mod tests {
     use crate::check::check;
     use crate::source::Sources;
     use crate::syntax::{NoIncludes, parse};
+    use crate::typed::StatementKind;
     use crate::visit::{Node, visit_statement};
 
     const TEXT: &str = "functions { real f(real x) { if (x > 0) return x; return exp(-x); } }

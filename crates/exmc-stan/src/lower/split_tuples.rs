@@ -12,10 +12,14 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use crate::number::number;
+use crate::parts::{
+    Part, parts_of_declaration, parts_of_expr, parts_of_indices, parts_of_statement,
+    parts_of_target,
+};
 use crate::source::Span;
 use crate::typed::{
-    Access, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind,
-    PrintItem, Program, Scope, Statement, StatementKind, Type, Variable, VariableId,
+    Access, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind, Program, Scope,
+    Statement, StatementKind, Type, Variable, VariableId,
 };
 
 /// For each variable that was taken apart, those of its slots.
@@ -94,71 +98,35 @@ impl Apart {
         };
     }
 
-    fn statement(&self, mut statement: Statement, made: &mut Vec<Statement>) {
-        match &mut statement.kind {
-            StatementKind::Declare(declaration) => {
-                let (span, variable) = (statement.span, declaration.variable);
-                let mut declaration = declaration.clone();
-                let whole = self.slots.contains_key(&variable);
-                let initial = if whole { declaration.initial.take() } else { None };
-                let mut parts = Vec::new();
-                self.declaration(declaration, &mut parts);
-                let declared = |part| Statement::new(StatementKind::Declare(part), span);
-                made.extend(parts.into_iter().map(declared));
-                if let Some(mut value) = initial {
-                    self.expr(&mut value);
-                    let target = self.target(variable, &[], span);
-                    let kind = StatementKind::Assign { target, op: None, value };
-                    made.push(Statement::new(kind, span));
-                }
-                return;
-            }
-            StatementKind::Assign { target, value, .. } => {
-                self.lvalue(target);
-                self.expr(value);
-            }
-            StatementKind::TargetPlus(value)
-            | StatementKind::JacobianPlus(value)
-            | StatementKind::Return(Some(value)) => self.expr(value),
-            StatementKind::Tilde { outcome, args, truncation, .. } => {
-                self.expr(outcome);
-                args.iter_mut().for_each(|arg| self.expr(arg));
-                if let Some(truncation) = truncation {
-                    truncation.lower.iter_mut().for_each(|limit| self.expr(limit));
-                    truncation.upper.iter_mut().for_each(|limit| self.expr(limit));
-                }
-            }
-            StatementKind::Call { args, .. } => args.iter_mut().for_each(|arg| self.expr(arg)),
-            StatementKind::Print(items)
-            | StatementKind::Reject(items)
-            | StatementKind::FatalError(items) => {
-                for item in items {
-                    if let PrintItem::Value(value) = item {
-                        self.expr(value);
-                    }
-                }
-            }
-            StatementKind::If(condition, then, otherwise) => {
-                self.expr(condition);
-                self.boxed(then);
-                otherwise.iter_mut().for_each(|branch| self.boxed(branch));
-            }
-            StatementKind::While(condition, body) => {
-                self.expr(condition);
-                self.boxed(body);
-            }
-            StatementKind::For { lower, upper, body, .. } => {
-                self.expr(lower);
-                self.expr(upper);
-                self.boxed(body);
-            }
-            StatementKind::ForEach { over, body, .. } => {
-                self.expr(over);
-                self.boxed(body);
-            }
-            StatementKind::Block(body) | StatementKind::Profile(_, body) => self.statements(body),
-            StatementKind::Break | StatementKind::Continue | StatementKind::Return(None) => {}
+    fn part(&self, part: Part<'_>) {
+        match part {
+            Part::Body(statement) => self.boxed(statement),
+            Part::Block(list) => self.statements(list),
+            Part::Declaration(own) => parts_of_declaration(own, &mut |part| self.part(part)),
+            Part::Target(target) => self.lvalue(target),
+            Part::Expr(expr) => self.expr(expr),
         }
+    }
+
+    fn statement(&self, mut statement: Statement, made: &mut Vec<Statement>) {
+        if let StatementKind::Declare(declaration) = &statement.kind {
+            let (span, variable) = (statement.span, declaration.variable);
+            let mut declaration = declaration.clone();
+            let whole = self.slots.contains_key(&variable);
+            let initial = if whole { declaration.initial.take() } else { None };
+            let mut parts = Vec::new();
+            self.declaration(declaration, &mut parts);
+            let declared = |part| Statement::new(StatementKind::Declare(part), span);
+            made.extend(parts.into_iter().map(declared));
+            if let Some(mut value) = initial {
+                self.expr(&mut value);
+                let target = self.target(variable, &[], span);
+                let kind = StatementKind::Assign { target, op: None, value };
+                made.push(Statement::new(kind, span));
+            }
+            return;
+        }
+        parts_of_statement(&mut statement, &mut |part| self.part(part));
         made.push(statement);
     }
 
@@ -172,33 +140,8 @@ impl Apart {
             }
             return;
         }
-        self.declared(&mut declaration.ty);
-        declaration.initial.iter_mut().for_each(|value| self.expr(value));
+        self.part(Part::Declaration(&mut declaration));
         made.push(declaration);
-    }
-
-    fn declared(&self, ty: &mut DeclaredType) {
-        match ty {
-            DeclaredType::Leaf { sizes, constraint, .. } => {
-                sizes.iter_mut().for_each(|size| self.expr(size));
-                match constraint {
-                    Constraint::Lower(bound) | Constraint::Upper(bound) => self.expr(bound),
-                    Constraint::LowerUpper(low, high) => {
-                        self.expr(low);
-                        self.expr(high);
-                    }
-                    Constraint::OffsetMultiplier(offset, multiplier) => {
-                        offset.iter_mut().chain(multiplier).for_each(|bound| self.expr(bound));
-                    }
-                    _ => {}
-                }
-            }
-            DeclaredType::Array { sizes, element } => {
-                sizes.iter_mut().for_each(|size| self.expr(size));
-                self.declared(element);
-            }
-            DeclaredType::Tuple(slots) => slots.iter_mut().for_each(|slot| self.declared(slot)),
-        }
     }
 
     /// A variable, or elements of it, as what is assigned to: all of its slots, if it is taken
@@ -220,27 +163,14 @@ impl Apart {
                     let Access::Field(k) = path.remove(at) else { continue };
                     *id = slots[k];
                 }
-                for access in path.iter_mut() {
-                    if let Access::Index(indices) = access {
-                        self.indices(indices);
-                    }
-                }
-                if self.slots.contains_key(id) {
+                parts_of_target(target, &mut |part| self.part(part));
+                if let LValueKind::Path(id, path) = &target.kind
+                    && self.slots.contains_key(id)
+                {
                     target.kind = self.target(*id, path, target.span).kind;
                 }
             }
-            LValueKind::Tuple(parts) => parts.iter_mut().for_each(|part| self.lvalue(part)),
-        }
-    }
-
-    fn indices(&self, indices: &mut [Index]) {
-        for index in indices {
-            match index {
-                Index::Single(at) | Index::Multiple(at) => self.expr(at),
-                Index::Range(low, high) => {
-                    low.iter_mut().chain(high).for_each(|end| self.expr(end));
-                }
-            }
+            LValueKind::Tuple(_) => parts_of_target(target, &mut |part| self.part(part)),
         }
     }
 
@@ -276,7 +206,7 @@ impl Apart {
         let mut value = Expr::new(ExprKind::Variable(id), variable, span);
         for indices in steps {
             let mut indices = indices.to_vec();
-            self.indices(&mut indices);
+            parts_of_indices(&mut indices, &mut |part| self.part(part));
             // Only the last step's type is asked for.
             value = Expr::new(ExprKind::Index(Box::new(value), indices), ty.clone(), span);
         }
@@ -288,36 +218,7 @@ impl Apart {
             expr.kind = self.value(id, &steps, &expr.ty, expr.span).kind;
             return;
         }
-        match &mut expr.kind {
-            ExprKind::Unary(_, inner)
-            | ExprKind::Transpose(inner)
-            | ExprKind::Field(inner, _)
-            | ExprKind::Promote(inner) => self.expr(inner),
-            ExprKind::Binary(_, a, b) => {
-                self.expr(a);
-                self.expr(b);
-            }
-            ExprKind::Conditional(condition, then, otherwise) => {
-                self.expr(condition);
-                self.expr(then);
-                self.expr(otherwise);
-            }
-            ExprKind::Index(base, indices) => {
-                self.expr(base);
-                self.indices(indices);
-            }
-            ExprKind::Array(elements)
-            | ExprKind::RowVector(elements)
-            | ExprKind::Tuple(elements)
-            | ExprKind::Call(_, elements) => elements.iter_mut().for_each(|e| self.expr(e)),
-            ExprKind::Int(_)
-            | ExprKind::Real(_)
-            | ExprKind::Imaginary(_)
-            | ExprKind::Variable(_)
-            | ExprKind::Function { .. }
-            | ExprKind::LibraryFunction(_)
-            | ExprKind::Target => {}
-        }
+        parts_of_expr(expr, &mut |part| self.expr(part));
     }
 }
 
