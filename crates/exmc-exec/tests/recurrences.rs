@@ -54,6 +54,23 @@ fn loops_agree_with_the_reference_and_between_levels_to_the_bit() {
     }
 }
 
+/// A state and a copy of it are one number, however the state is computed: a program may compare
+/// them.
+#[test]
+fn a_copy_of_a_state_is_equal_to_it() {
+    for t in [1, 2, 7, 17, 64, 200] {
+        for width in [1, 5] {
+            for reverse in [false, true] {
+                for is_multiplied in [false, true] {
+                    let model = recurrences::copied(t, width, (reverse, is_multiplied));
+                    let found = evaluate(&bind(Executor::Native, &model), &model.position());
+                    assert_eq!(found[0], 0.0, "{}", model.name);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn loops_need_no_slow_path() {
     for model in recurrences::all(9) {

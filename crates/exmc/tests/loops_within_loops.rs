@@ -120,3 +120,25 @@ fn steps_that_add_to_several_elements_add_to_each_of_them() {
         expect(&model, &POINT, value, &[1.0, 2.0, 3.0, 18.0, 0.0]);
     }
 }
+
+/// A copy of what a loop adds up is equal to it, in loops that are walked as steps too: a program
+/// may leave a loop where one is larger.
+#[test]
+fn a_copy_of_a_sum_is_equal_to_it() {
+    for long in [7, 1700] {
+        let model = format!(
+            "real t = 0;
+             for (i in 1:{long}) {{
+               for (j in 1:4) s += 0.2 * sum(v[1:j]) - 0.1 * v[1];
+               t = s;
+             }}
+             target += s > t ? 100 : 0;
+             target += s < t ? 100 : 0;
+             target += 0.001 * t;"
+        );
+        let n = 0.001 * f64::from(long);
+        let slopes = [0.0, 0.4 * n, 0.6 * n, 0.4 * n, 0.2 * n];
+        let value = slopes.iter().zip(&POINT).map(|(slope, x)| slope * x).sum();
+        expect(&model, &POINT, value, &slopes);
+    }
+}

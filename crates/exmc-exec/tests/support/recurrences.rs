@@ -68,6 +68,34 @@ impl Body {
     }
 }
 
+/// A state of `width` numbers that adds up, or is multiplied and adds up; a copy of each next
+/// state: how many elements of the last state are not equal to their copy, which none is.
+pub(crate) fn copied(t: usize, width: usize, (reverse, is_multiplied): (bool, bool)) -> Model {
+    let mut b = Build::new();
+    let [start, step] = ["start", "step"].map(|name| b.parameter(name, [width]));
+    let all = b.parameter("all", [t, width]);
+    let mut body = Body::new();
+    let state = body.carry([width]);
+    let (x, fixed) = (body.x([width]), body.fixed([width]));
+    let g = &mut body.graph;
+    let (fixed, factor) = (g.scale(fixed, 0.1), g.scalar(if is_multiplied { 0.7 } else { 1.0 }));
+    let kept = if is_multiplied { g.mul(factor, state) } else { state };
+    let next = g.add(kept, fixed);
+    let next = g.add(next, x);
+    let next = g.add(next, fixed);
+    let made = body.run_in(&mut b.graph, t, reverse, (&[next], &[next]), &[start, all, step]);
+    let g = &mut b.graph;
+    let end = if reverse { 0 } else { t - 1 };
+    let copy = g.slice(made[1], 0, end, end + 1);
+    let copy = g.reshape(copy, [width]);
+    let (below, above) = (g.lt(made[0], copy), g.lt(copy, made[0]));
+    let differ = g.or(below, above);
+    let (one, zero) = (g.scalar(1.0), g.scalar(0.0));
+    let count = g.select(differ, one, zero);
+    let count = g.sum(count);
+    b.finish(format!("copied {t} {width} {reverse} {is_multiplied}"), &[count])
+}
+
 /// y[t] ~ normal(nu[t], sigma), nu[t] = mu + phi y[t-1] + theta err[t-1], err[t] = y[t] - nu[t].
 pub(crate) fn arma11(t: usize) -> Model {
     let mut b = Build::new();

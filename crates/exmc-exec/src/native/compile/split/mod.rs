@@ -50,7 +50,9 @@ pub(crate) fn split_scans(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec
             Op::Scan { length, reverse, body } if can_split(*length, &body.0) => {
                 let args: Vec<NodeId> = node.args.iter().map(of).collect();
                 let mut split = Split::new(&mut new, (*length, *reverse), &body.0, args);
-                for &k in used.get(&id).into_iter().flatten() {
+                let used = used.get(&id).map_or(&[][..], Vec::as_slice);
+                split.follow(used);
+                for &k in used {
                     outputs.insert((id, k), split.output(k));
                 }
                 // Nobody reads a scan but by its outputs.
@@ -96,6 +98,8 @@ struct Split<'g> {
     groups: Vec<Vec<usize>>,
     /// For every state: `a` and `b` of `next = a state + b`.
     linear: Vec<Option<(Factor, Option<NodeId>)>>,
+    /// For every state: whether an output reads what it is from step to step.
+    followed: Vec<bool>,
     /// For every state: its value after the last step.
     finals: Vec<Option<NodeId>>,
     /// Sums over all steps of nodes of the body, as far as they were asked for.
@@ -127,6 +131,7 @@ impl<'g> Split<'g> {
             all: Vec::new(),
             groups: Vec::new(),
             linear: Vec::new(),
+            followed: vec![false; n],
             finals: vec![None; n],
             sums: FxHashMap::default(),
             moving: FxHashMap::default(),
@@ -164,6 +169,28 @@ impl<'g> Split<'g> {
         }
     }
 
+    /// Finds the states that outputs read from step to step.
+    ///
+    /// Such a state is not added up for its last value alone: that would differ by a rounding from
+    /// what it is after the last step, and a copy of it would not be equal to it.
+    fn follow(&mut self, used: &[usize]) {
+        let mut waiting: Vec<usize> = Vec::new();
+        for &k in used {
+            match k.checked_sub(self.next.len()) {
+                Some(stacked) => waiting.extend(&self.states[self.stacked[stacked].index()]),
+                None => {
+                    let others = self.states[self.next[k].index()].iter();
+                    waiting.extend(others.filter(|&&state| state != k));
+                }
+            }
+        }
+        while let Some(state) = waiting.pop() {
+            if !std::mem::replace(&mut self.followed[state], true) {
+                waiting.extend(&self.states[self.next[state].index()]);
+            }
+        }
+    }
+
     /// An output of the scan, in the new graph.
     fn output(&mut self, k: usize) -> NodeId {
         match k.checked_sub(self.next.len()) {
@@ -187,7 +214,9 @@ impl<'g> Split<'g> {
             let last = self.new.slice(all, 0, end, end + 1);
             let shape = self.body.shape(next).clone();
             self.new.reshape(last, shape)
-        } else if let Some((Factor::One, terms)) = self.linear[state] {
+        } else if let (Some((Factor::One, terms)), false) =
+            (self.linear[state], self.followed[state])
+        {
             match terms {
                 Some(terms) => {
                     let sum = self.sum_of_steps(terms);
