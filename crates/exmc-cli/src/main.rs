@@ -12,6 +12,7 @@ mod outcomes;
 mod panics;
 mod points;
 mod progress;
+mod replicated;
 mod report;
 mod rules;
 mod settings;

@@ -11,7 +11,7 @@ use std::path::Path;
 use exmc::StanProgram;
 use exmc::advanced::models::DataSet;
 use exmc::runs::Variable;
-use exmc_graph::evaluate;
+use exmc_graph::{Tensor, evaluate};
 use exmc_model::{Kind, Model};
 use serde_json::Value;
 
@@ -158,16 +158,68 @@ fn numbers(value: &Value, into: &mut Vec<f64>) -> Option<()> {
 
 /// By name, the values that a model observes; nothing where one is a parameter's image.
 fn of_model(model: &Model, data: &DataSet) -> Option<BTreeMap<String, f64>> {
+    let mut known = BTreeMap::new();
+    for (name, value) in tensors_of_model(model, data)? {
+        let shape = value.shape().extents().to_vec();
+        let names = Variable { name, shape, dims: Vec::new(), offset: 0, first_index: 0 };
+        known.extend(names.column_names().into_iter().zip(value.values().iter().copied()));
+    }
+    Some(known)
+}
+
+fn tensors_of_model(model: &Model, data: &DataSet) -> Option<BTreeMap<String, Tensor>> {
     let data = data.bind(model).ok()?;
     let mut known = BTreeMap::new();
     for node in model.nodes().values() {
         let Kind::Obs(observed) = &node.kind else { continue };
         let value = evaluate(model.graph(), &[observed.value], &|name| data.get(name).cloned());
-        let value = value.ok()?.pop()?;
-        let shape = value.shape().extents().to_vec();
-        let name = observed.target.clone();
-        let names = Variable { name, shape, dims: Vec::new(), offset: 0, first_index: 0 };
-        known.extend(names.column_names().into_iter().zip(value.values().iter().copied()));
+        known.insert(observed.target.clone(), value.ok()?.pop()?);
+    }
+    Some(known)
+}
+
+/// The numbers of each variable that a run's model observes, row by row: NaN where one is missing
+/// or masked. Nothing where they cannot be told.
+pub(crate) fn observed_values(directory: &Path) -> Option<BTreeMap<String, Vec<f64>>> {
+    let Some(program) = program_of(directory) else {
+        let source = SourceArgs::of_run(directory).read().ok()?;
+        let Front::Json { model, data } = &source.front else { return None };
+        return values_of_model(model, data);
+    };
+    let data: Value = serde_json::from_str(&read_text(&directory.join("data.json")).ok()?).ok()?;
+    let of = |name: String| {
+        let mut all = Vec::new();
+        numbers(data.get(&name)?, &mut all)?;
+        Some((name, all))
+    };
+    program.observed_data()?.into_iter().map(of).collect()
+}
+
+/// The same of a JSON model, without what was censored.
+fn values_of_model(model: &Model, data: &DataSet) -> Option<BTreeMap<String, Vec<f64>>> {
+    let tensors = tensors_of_model(model, data)?;
+    let data = data.bind(model).ok()?;
+    let mut known = BTreeMap::new();
+    for node in model.nodes().values() {
+        let Kind::Obs(observed) = &node.kind else { continue };
+        if !observed.likelihood || observed.censoring.is_some() {
+            continue;
+        }
+        let mut values = tensors.get(&observed.target)?.values().to_vec();
+        for &place in &observed.missing {
+            *values.get_mut(place)? = f64::NAN;
+        }
+        if let Some(mask) = observed.mask {
+            let mask = evaluate(model.graph(), &[mask], &|name| data.get(name).cloned());
+            let mask = mask.ok()?.pop()?;
+            let counts = mask.values().iter().cycle().map(|counts| *counts != 0.0);
+            values
+                .iter_mut()
+                .zip(counts)
+                .filter(|(_, counts)| !counts)
+                .for_each(|(x, _)| *x = f64::NAN);
+        }
+        known.insert(observed.target.clone(), values);
     }
     Some(known)
 }

@@ -81,6 +81,18 @@ pub enum Value {
 }
 
 impl Value {
+    /// One of the same kind and shape in which each element is its own place, row by row.
+    pub(crate) fn numbered(&self) -> Self {
+        let shape = self.shape().to_vec();
+        let count: usize = shape.iter().product();
+        match self {
+            Self::Int(_) => Self::Int(0),
+            Self::Real(_) => Self::Real(0.0),
+            Self::Ints(_) => Self::Ints(Numbers::new(shape, (0..count as i64).collect())),
+            _ => Self::Reals(Numbers::new(shape, (0..count).map(|k| k as f64).collect())),
+        }
+    }
+
     /// A vector or an array of real numbers.
     pub fn reals(values: Vec<f64>) -> Self {
         Self::Reals(Numbers::new([values.len()], values))

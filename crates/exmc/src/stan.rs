@@ -6,6 +6,7 @@ mod generated;
 mod interpreted;
 mod numbers;
 mod observations;
+mod replicated;
 mod values;
 pub(crate) mod without;
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use exmc_draws::{Method, Posterior, StoredRun, Variable, read_run};
-use exmc_plot::figures::Predictive;
 use exmc_plot::statistics::Interval;
 use exmc_plot::{
     Figure, Parameter, PlotError, SamplerStatistics, SvgOptions, TerminalOptions, describe,
@@ -19,6 +18,7 @@ use crate::display::{put, put_json, say};
 use crate::evidence;
 use crate::failure::{Exit, Failure};
 use crate::likelihood::{LOG_LIK, Likelihood};
+use crate::replicated::{Replicated, try_replicated};
 use crate::report::JSON_VERSION;
 
 /// Draw a figure of a stored run, in the terminal or into a file
@@ -58,8 +58,8 @@ pub(crate) struct PlotArgs {
     /// Another run, to stand beside this one (`forest`) or to be the prior (`prior`)
     #[arg(long, value_name = "DIR")]
     with: Vec<PathBuf>,
-    /// Observations, by their name in the run's data (`ppc` and its like); NAME is what predicts
-    /// them
+    /// Observations, by their name in the run's data (`ppc` and its like), where NAME is a recorded
+    /// quantity that predicts them; without it NAME is observed, and drawn anew by the model
     #[arg(long, value_name = "NAME")]
     observed: Option<String>,
     /// Groups of the observations, by their name in the run's data
@@ -205,10 +205,10 @@ fn check(args: &PlotArgs) -> Result<(), Failure> {
             _ => return wrong("the name of an image ends in `.svg` or `.png`", "name it so"),
         }
     }
-    if args.kind.is_predictive() && (args.observed.is_none() || args.names.len() != 1) {
+    if args.kind.is_predictive() && args.names.len() != 1 {
         return wrong(
-            "a predictive check is of one replicated quantity and the observations it predicts",
-            "for example `exmc plot DIR ppc y_rep --observed y`",
+            "a predictive check is of one observed variable, or of the quantity that replicates it",
+            "for example `exmc plot DIR ppc y`, or `exmc plot DIR ppc y_rep --observed y`",
         );
     }
     if args.kind == Kind::Prior && args.with.len() > 1 {
@@ -262,9 +262,7 @@ fn make(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
     match args.kind {
         Kind::LooPit => {
             let likelihood = Likelihood::of(&args.directory, posterior, &[])?;
-            let name = args.observed.as_deref().unwrap_or_default();
-            let (observed, predicted) =
-                observed_and_predicted(&args.directory, posterior, &args.names[0], name)?;
+            let Replicated { observed, predicted, .. } = replications(args, stored)?;
             let pit = evidence::loo_pits(&likelihood, &observed, &predicted)?;
             return Ok(figures::loo_pit_plot(&pit, alpha)?);
         }
@@ -281,7 +279,7 @@ fn make(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
         _ => {}
     }
     if args.kind.is_predictive() {
-        return predictive(args, posterior);
+        return predictive(args, stored);
     }
     let (chosen, note) = choose(args, posterior)?;
     let divergent = statistics.pooled_divergent();
@@ -390,18 +388,37 @@ pub(crate) fn is_of_observations(name: &str) -> bool {
     name == LOG_LIK || name.ends_with("_rep")
 }
 
-fn predictive(args: &PlotArgs, posterior: &Posterior) -> Result<Figure, Failure> {
-    let (name, replicated) = (args.observed.as_deref().unwrap_or_default(), &args.names[0]);
+/// What was observed, with the recorded quantity that replicates it or, where only the observed
+/// variable is named, with what its model draws in its place.
+fn replications(args: &PlotArgs, stored: &StoredRun) -> Result<Replicated, Failure> {
+    let (directory, name) = (&args.directory, &args.names[0]);
+    if let Some(observed) = &args.observed {
+        let (observed, predicted) =
+            observed_and_predicted(directory, &stored.posterior, name, observed)?;
+        return Ok(Replicated { name: name.clone(), observed, predicted });
+    }
+    let all = try_replicated(directory, stored)?;
+    let known: Vec<String> = all.iter().map(|own| own.name.clone()).collect();
+    all.into_iter().find(|own| own.name == *name).ok_or_else(|| {
+        let message = format!("`{name}` is not what the run's model observes");
+        Failure::new(Exit::Usage, message).hint(match known.is_empty() {
+            true => "name what it records, and what that replicates: `ppc y_rep --observed y`"
+                .to_owned(),
+            false => format!("it observes {}", known.join(", ")),
+        })
+    })
+}
+
+fn predictive(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
+    let own = replications(args, stored)?;
     if args.kind == Kind::Calibration {
         // The mean of predicted probabilities, or of replicated events, is the predicted
         // probability.
-        let observed = numbers(&read_data(&args.directory)?, name)?;
-        let columns = parameters(posterior, std::slice::from_ref(replicated))?;
-        let mean = |p: &Parameter| p.pooled().iter().sum::<f64>() / p.pooled().len() as f64;
-        let probability: Vec<f64> = columns.iter().map(mean).collect();
-        return Ok(figures::calibration_plot(&probability, &observed)?);
+        let mean = |draws: &Vec<f64>| draws.iter().sum::<f64>() / draws.len() as f64;
+        let probability: Vec<f64> = own.predicted.iter().map(mean).collect();
+        return Ok(figures::calibration_plot(&probability, &own.observed)?);
     }
-    let mut check = predictive_check(&args.directory, posterior, replicated, name)?;
+    let mut check = own.check()?;
     if let Some(group) = &args.group {
         let groups = numbers(&read_data(&args.directory)?, group)?;
         check = check.by_group(groups.iter().map(|g| format!("{group} {g}")).collect())?;
@@ -411,19 +428,6 @@ fn predictive(args: &PlotArgs, posterior: &Posterior) -> Result<Figure, Failure>
         Kind::PpcEcdf => figures::predictive_ecdf_plot(&check, args.probability),
         _ => figures::rootogram_plot(&check, args.probability)?,
     })
-}
-
-/// Observations in a run's data with what the run predicts for them.
-pub(crate) fn predictive_check(
-    directory: &Path,
-    posterior: &Posterior,
-    replicated: &str,
-    observed: &str,
-) -> Result<Predictive, Failure> {
-    let (values, columns) = observed_and_predicted(directory, posterior, replicated, observed)?;
-    let n = columns[0].len();
-    let replications = (0..n).map(|s| columns.iter().map(|c| c[s]).collect()).collect();
-    Ok(Predictive::new(values, replications)?)
 }
 
 /// Observations in a run's data, and what the run predicts for each, draw by draw.

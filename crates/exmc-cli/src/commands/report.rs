@@ -9,11 +9,12 @@ use exmc_plot::figures::ComparedModel;
 use exmc_report::{Fit, Loo, SourceText, report};
 
 use crate::commands::loo;
-use crate::commands::plot::{is_of_observations, observed_and_predicted, predictive_check};
+use crate::commands::plot::{is_of_observations, observed_and_predicted};
 use crate::display::say;
 use crate::evidence;
 use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
+use crate::replicated::{Replicated, replicated};
 
 /// Observations with an unreliable Pareto k that the page names.
 const WORST: usize = 10;
@@ -31,7 +32,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
     /// A predictive check: the name of replications in the run and of observations in its data, as
-    /// `y_rep=y`; may be repeated
+    /// `y_rep=y`; may be repeated. Without one, what the model observes is drawn anew, where it says
+    /// how
     #[arg(long, value_name = "REP=OBS")]
     check: Vec<String>,
     /// Compare the model of the first run with those of other runs of the same data, without a
@@ -57,10 +59,20 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let mut fits = Vec::new();
     for (directory, run) in args.directories.iter().zip(&runs) {
         let mut checks = Vec::new();
+        let own = if pairs.is_empty() { replicated(directory, run) } else { Vec::new() };
+        for replicated in &own {
+            checks.push((
+                format!("{} as the model would make it", replicated.name),
+                replicated.check()?,
+            ));
+        }
         for (replicated, observed) in &pairs {
             if run.posterior.variable(replicated).is_some() {
-                let check = predictive_check(directory, &run.posterior, replicated, observed)?;
-                checks.push((format!("{replicated} and {observed}"), check));
+                let (values, predicted) =
+                    observed_and_predicted(directory, &run.posterior, replicated, observed)?;
+                let name = format!("{replicated} and {observed}");
+                let own = Replicated { name: name.clone(), observed: values, predicted };
+                checks.push((name, own.check()?));
             } else if args.directories.len() == 1 {
                 let message = format!("the run records no `{replicated}`");
                 return Err(Failure::new(Exit::Usage, message));
@@ -73,7 +85,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             data: first_of(directory, &["data.json"])?,
             aside: aside(run, &pairs),
             checks,
-            loo: leave_one_out(directory, run, &pairs)?,
+            loo: leave_one_out(directory, run, &pairs, &own)?,
             prior: if args.prior {
                 evidence::prior(directory, &run.posterior)?
             } else {
@@ -95,6 +107,7 @@ fn leave_one_out(
     directory: &Path,
     run: &StoredRun,
     pairs: &[(&str, &str)],
+    replicated: &[Replicated],
 ) -> Result<Option<Loo>, Failure> {
     let likelihood = match Likelihood::of(directory, &run.posterior, &[]) {
         Ok(likelihood) => likelihood,
@@ -120,6 +133,11 @@ fn leave_one_out(
         let (observed, predicted) =
             observed_and_predicted(directory, &run.posterior, replicated, observed)?;
         pit = Some(evidence::loo_pits(&likelihood, &observed, &predicted)?);
+    }
+    if let [own] = replicated
+        && own.observed.len() == likelihood.rows.len()
+    {
+        pit = Some(evidence::loo_pits(&likelihood, &own.observed, &own.predicted)?);
     }
     Ok(Some(Loo {
         elpd: (loo.elpd, loo.se),

@@ -115,6 +115,63 @@ fn refits_folds_and_pages_show_how_a_model_predicts() {
     assert_eq!(folder.exmc(&pit).ends_with(0).json()["title"], "LOO-PIT ECDF difference");
 }
 
+/// A program without generated quantities has its data drawn as its statements say, for
+/// `predict`, figures and pages.
+#[test]
+fn a_program_without_quantities_is_checked_by_its_statements() {
+    let folder = folder();
+    let program = "data { int N; vector[N] x; vector[N] y; } parameters { real a; real b; }
+        model { a ~ normal(0, 5); b ~ normal(0, 5); y ~ normal(a + b * x, 0.5); }";
+    folder.write("line.stan", program);
+    folder.write("line.json", r#"{"N": 5, "x": [0, 1, 2, 3, 4], "y": [0.1, 1.2, 1.9, 3.3, 3.9]}"#);
+    let run = ["sample", "line.stan", "--data", "line.json", "--out", "run", "--seed", "1", "-q"];
+    folder.exmc(&run).ends_with(0);
+    let ran = folder.exmc(&["predict", "run", "--out", "drawn", "--json"]).ends_with(0).json();
+    let names = ran["parameters"].as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|own| own["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["y[1]", "y[2]", "y[3]", "y[4]", "y[5]"]);
+    // Outcomes around 0.02 + 0.97 x, whose deviation is that of the noise and of the line.
+    let middle = &ran["parameters"][2];
+    let (mean, sd) = (middle["mean"].as_f64().unwrap(), middle["sd"].as_f64().unwrap());
+    assert!((mean - 2.08).abs() < 0.05 && (sd - 0.3_f64.sqrt()).abs() < 0.05, "{mean} {sd}");
+    // New predictors; the outcomes that stand in for none have the right number.
+    folder.write("new.json", r#"{"N": 2, "x": [10, 20], "y": [0, 0]}"#);
+    let new = ["predict", "run", "--data", "new.json", "--out", "new", "--json"];
+    let ran = folder.exmc(&new).ends_with(0).json();
+    let far = ran["parameters"][1]["mean"].as_f64().unwrap();
+    assert!((far - 19.4).abs() < 0.6, "{far}");
+
+    for kind in ["ppc", "ppc-ecdf", "loo-pit"] {
+        let figure = folder.exmc(&["plot", "run", kind, "y"]).ends_with(0);
+        assert!(!figure.stdout.is_empty(), "{kind}");
+    }
+    let wrong = folder.exmc(&["plot", "run", "ppc", "z"]).ends_with(2);
+    assert!(wrong.stderr.contains("it observes y"), "{}", wrong.stderr);
+    let ran = folder.exmc(&["report", "run", "-o", "page.html"]).ends_with(0);
+    assert!(!ran.stderr.contains("note"), "{}", ran.stderr);
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    for section in ["y as the model would make it", "LOO-PIT"] {
+        assert!(page.contains(section), "{section}");
+    }
+
+    // A mixture has no such draws, which a page says and goes without.
+    let mixture = program.replace(
+        "y ~ normal(a + b * x, 0.5)",
+        "for (i in 1:N) target += log_sum_exp(normal_lpdf(y[i] | a, 1), normal_lpdf(y[i] | b, 1))",
+    );
+    folder.write("mixture.stan", &mixture);
+    let run = ["sample", "mixture.stan", "--data", "line.json", "--out", "mixed", "-q"];
+    folder.exmc(&run);
+    let ran = folder.exmc(&["predict", "mixed"]).ends_with(1);
+    assert!(
+        ran.stderr.contains("model.stan:2") && ran.stderr.contains("log_lik"),
+        "{}",
+        ran.stderr
+    );
+    let ran = folder.exmc(&["report", "mixed", "-o", "other.html"]).ends_with(0);
+    assert!(ran.stderr.contains("no leave-one-out of `mixed`"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_fix_is_a_new_run_beside_the_old_one() {
     let folder = folder();

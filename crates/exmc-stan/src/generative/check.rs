@@ -21,11 +21,15 @@ fn refusal(span: Span, message: impl Into<String>) -> Diagnostic {
 
 /// `target += normal_lpdf(y | mu, sigma)` says what `y ~ normal(mu, sigma)` does.
 pub(super) fn as_tilde(program: &Program, statement: &Statement) -> Option<StatementKind> {
-    let StatementKind::TargetPlus(Expr { kind: ExprKind::Call(callee, args), .. }) =
-        &statement.kind
-    else {
-        return None;
-    };
+    match &statement.kind {
+        StatementKind::TargetPlus(call) => tilde_of(program, call),
+        _ => None,
+    }
+}
+
+/// A density of elements of a variable, as the statement `~` that says the same.
+pub(crate) fn tilde_of(program: &Program, density: &Expr) -> Option<StatementKind> {
+    let ExprKind::Call(callee, args) = &density.kind else { return None };
     let (name, user) = match callee {
         Callee::Library(name) => (name.clone(), None),
         Callee::User { function, .. } => {
@@ -197,7 +201,7 @@ fn statement_refusal(
             Some(refusal(span, "`jacobian +=` adds to the log density and says not what to draw"))
         }
         StatementKind::Call { function, .. } => adds_to_target(program, function, span),
-        StatementKind::Tilde { outcome, distribution, user, args, .. } => {
+        StatementKind::Tilde { outcome, distribution, user, args, truncation } => {
             let mut reads = BTreeSet::new();
             args.iter().for_each(|arg| reads_of(arg, &mut reads));
             if let Some(id) = reads.iter().find(|id| derived.contains(id)) {
@@ -231,18 +235,12 @@ fn statement_refusal(
                 let help = "write it as a loop that draws one element after the other";
                 return Some(Diagnostic::error(Class::Unsupported, span, message).help(help));
             }
-            let known = match user {
-                None => can_draw(distribution),
-                Some(_) => generator(program, distribution, args).is_some(),
-            };
-            (!known).then(|| {
-                let message = format!("there is no `{distribution}_rng` to draw with");
+            let whose = (&**distribution, user.is_some());
+            cannot_draw(program, whose, args, truncation.is_some()).map(|(message, help)| {
                 let refusal = refusal(span, message);
-                match user {
+                match help {
                     None => refusal,
-                    Some(_) => refusal.help(format!(
-                        "define a function `{distribution}_rng` of the same arguments"
-                    )),
+                    Some(help) => refusal.help(help),
                 }
             })
         }
@@ -252,6 +250,26 @@ fn statement_refusal(
 
 fn is_single(outcome: &Expr) -> bool {
     matches!(outcome.ty, Type::Int | Type::Real)
+}
+
+/// Why outcomes of a distribution, the user's or the library's, cannot be drawn, and what would
+/// help; nothing where they can.
+pub(crate) fn cannot_draw(
+    program: &Program,
+    (distribution, is_users): (&str, bool),
+    args: &[Expr],
+    is_truncated: bool,
+) -> Option<(String, Option<String>)> {
+    let message = format!("there is no `{distribution}_rng` to draw with");
+    if !is_users {
+        return (!can_draw(distribution)).then_some((message, None));
+    }
+    if generator(program, distribution, args).is_none() {
+        let help = format!("define a function `{distribution}_rng` of the same arguments");
+        return Some((message, Some(help)));
+    }
+    let message = format!("`{distribution}_rng` does not know the limits of `T[...]`");
+    is_truncated.then_some((message, None))
 }
 
 /// The user's function that draws of a user's distribution.

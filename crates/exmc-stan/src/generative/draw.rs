@@ -13,6 +13,7 @@ use crate::families::{self, Draws, Event, Source};
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::interpreter::Interpreter;
+use crate::host::library::random::Univariate;
 use crate::host::library::{Builtin, find};
 use crate::host::numeric::real_slice;
 use crate::source::Span;
@@ -27,9 +28,23 @@ const TRIES: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Simulation {
     /// Which elements were drawn, by variable.
-    pub(super) drawn: BTreeMap<VariableId, Vec<bool>>,
+    drawn: BTreeMap<VariableId, Vec<bool>>,
     /// The data as they were given: multinomial outcomes keep their totals.
-    pub(super) given: Environment,
+    given: Environment,
+    /// Variables whose elements are their own places.
+    numbered: BTreeMap<VariableId, Value>,
+}
+
+impl Simulation {
+    /// One of data that were given.
+    pub(crate) fn given(given: Environment) -> Self {
+        Self { given, ..Self::default() }
+    }
+
+    /// Which elements were drawn, by variable.
+    pub(crate) fn into_drawn(self) -> BTreeMap<VariableId, Vec<bool>> {
+        self.drawn
+    }
 }
 
 /// Limits of an outcome's elements; empty where there are none, one for all or one each.
@@ -65,6 +80,15 @@ impl Args<'_> {
     }
 }
 
+/// Values that were drawn, and where they belong.
+pub(crate) struct DrawnOutcome {
+    variable: VariableId,
+    /// Places among the variable's elements.
+    places: Vec<usize>,
+    values: Vec<f64>,
+    span: Span,
+}
+
 impl Interpreter<'_> {
     /// Draws what a statement `outcome ~ …` says, into `env`.
     pub(crate) fn draw_outcome(
@@ -72,10 +96,23 @@ impl Interpreter<'_> {
         env: &mut Environment,
         statement: &Statement,
     ) -> Outcome<()> {
+        match self.drawn_outcome(env, statement)? {
+            Some(drawn) => self.store_drawn(env, &drawn),
+            None => Ok(()),
+        }
+    }
+
+    /// Draws what a statement `outcome ~ …` says, which leaves `env` as it is; nothing for another
+    /// statement.
+    pub(crate) fn drawn_outcome(
+        &mut self,
+        env: &mut Environment,
+        statement: &Statement,
+    ) -> Outcome<Option<DrawnOutcome>> {
         let StatementKind::Tilde { outcome, distribution, user, args, truncation } =
             &statement.kind
         else {
-            return Ok(());
+            return Ok(None);
         };
         let span = statement.span;
         let Some(id) = root(outcome) else {
@@ -103,10 +140,14 @@ impl Interpreter<'_> {
                     return Err(Fault::size(message).at(span));
                 }
             }
+            let Some(Builtin::Univariate(family)) = find(&name) else {
+                return Err(Fault::unsupported(format!("there is no `{name}`")).at(span));
+            };
             let mut drawn = Vec::with_capacity(count);
             for k in 0..count {
                 let point = own.1.at(k);
-                drawn.push(self.draw_one(&name, &point, k, (&outer, &bounds, is_local), span)?);
+                let from = (family, &*name, &*point);
+                drawn.push(self.draw_one(from, k, (&outer, &bounds, is_local), span)?);
             }
             let shared = own.1.values.iter().all(|value| value.shape().is_empty());
             if shared && count == shape.iter().product() {
@@ -119,7 +160,7 @@ impl Interpreter<'_> {
                 format!("`{distribution}` gives {} numbers for an outcome of {count}", drawn.len());
             return Err(Fault::size(message).at(span));
         }
-        self.store_drawn(env, id, &places, &drawn, span)
+        Ok(Some(DrawnOutcome { variable: id, places, values: drawn, span }))
     }
 
     /// Places of the outcome's elements among those of its variable, and the outcome's extents.
@@ -133,13 +174,14 @@ impl Interpreter<'_> {
             return Err(Fault::unsupported("a variable without a value").at(outcome.span));
         };
         // The outcome's expression, evaluated where each element holds its own place.
-        let shape = value.shape().to_vec();
-        let count: usize = shape.iter().product();
-        let numbered = match &value {
-            Value::Int(_) => Value::Int(0),
-            Value::Real(_) => Value::Real(0.0),
-            Value::Ints(_) => Value::Ints(Numbers::new(shape, (0..count as i64).collect())),
-            _ => Value::Reals(Numbers::new(shape, (0..count).map(|k| k as f64).collect())),
+        let simulation = self.simulation.get_or_insert_default();
+        let numbered = match simulation.numbered.get(&id) {
+            Some(known) if known.shape() == value.shape() => known.clone(),
+            _ => {
+                let made = value.numbered();
+                simulation.numbered.insert(id, made.clone());
+                made
+            }
         };
         env.set(id, numbered);
         let found = self.evaluate(env, outcome);
@@ -221,15 +263,11 @@ impl Interpreter<'_> {
 
     fn draw_one(
         &mut self,
-        name: &str,
-        point: &[f64],
+        (family, name, point): (Univariate, &str, &[f64]),
         k: usize,
         (outer, bounds, is_local): (&Limits, &Limits, bool),
         span: Span,
     ) -> Outcome<f64> {
-        let Some(Builtin::Univariate(family)) = find(name) else {
-            return Err(Fault::unsupported(format!("there is no `{name}`")).at(span));
-        };
         for _ in 0..TRIES {
             let drawn = family.draw(&mut self.rng, name, point).map_err(|fault| fault.at(span))?;
             let drawn = match drawn {
@@ -336,20 +374,20 @@ impl Interpreter<'_> {
         }
     }
 
-    fn store_drawn(
+    /// Gives the elements that were drawn their values.
+    pub(crate) fn store_drawn(
         &mut self,
         env: &mut Environment,
-        id: VariableId,
-        places: &[usize],
-        drawn: &[f64],
-        span: Span,
+        drawn: &DrawnOutcome,
     ) -> Outcome<()> {
+        let DrawnOutcome { variable: id, places, values, span } = drawn;
+        let (id, span) = (*id, *span);
         let program = self.program();
         let Some(value) = env.get_mut(id) else { return Ok(()) };
         let count: usize = value.shape().iter().product();
         let simulation = self.simulation.get_or_insert_default();
         let flags = simulation.drawn.entry(id).or_insert_with(|| vec![false; count]);
-        for (place, x) in places.iter().zip(drawn) {
+        for (place, x) in places.iter().zip(values) {
             if std::mem::replace(&mut flags[*place], true) {
                 let name = &program.variable(id).name;
                 let message = format!(

@@ -22,6 +22,7 @@ use crate::host::{Environment, Interpreter, Settings, is_unconstrained, unset};
 use crate::typed::{Constraint, Declaration, DeclaredType, Program, Statement, VariableId};
 use crate::value::{Numbers, UNSET_INT, Value};
 
+pub(crate) use check::{cannot_draw, tilde_of};
 pub(crate) use draw::Simulation;
 pub(crate) use order::root;
 
@@ -131,12 +132,11 @@ impl Simulator {
             host.rng = ChainRng::new(seed, number, Phase::Prior);
             // Attempts are 2^36 words apart: more than any of them uses.
             host.rng.set_word_position(u128::from(attempt) << 36);
-            let given = self.environment.clone();
-            host.simulation = Some(Simulation { given, ..Simulation::default() });
+            host.simulation = Some(Simulation::given(self.environment.clone()));
             let mut environment = self.environment.clone();
             match self.attempt(&mut host, &mut environment) {
                 Ok(()) => {
-                    let drawn = host.simulation.take().unwrap_or_default().drawn;
+                    let drawn = host.simulation.take().unwrap_or_default().into_drawn();
                     return Ok((environment, drawn.into_iter().collect()));
                 }
                 Err(error) if error.kind == FaultKind::Rejected => last = Some(error),

@@ -15,6 +15,7 @@ mod find;
 mod layout;
 mod leave_out;
 mod observe;
+mod replicate;
 
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ use crate::typed::{Expr, Program, Statement, Truncation, VariableId};
 pub(crate) use elements::Elements;
 pub use layout::{Layout, Observation, StatementTerms};
 pub(crate) use observe::Observer;
+pub use replicate::{Replica, Replication};
 
 /// The statements of a program that say how likely its data are.
 #[derive(Clone, Debug)]

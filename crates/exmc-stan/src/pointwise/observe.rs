@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::replicate::Drawing;
 use super::{Elements, Observed};
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, Outcome};
@@ -11,7 +12,7 @@ use crate::host::library::Call;
 use crate::host::{Interpreter, numeric};
 use crate::source::Span;
 use crate::typed::{Callee, Expr, ExprKind, FunctionId, Statement, Truncation, Type, VariableId};
-use crate::value::{Numbers, Value};
+use crate::value::Value;
 
 /// What a term is of. Elements of data come first, in the order of the data's declarations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +39,8 @@ pub(crate) struct Observer {
     outcomes: FxHashMap<Arc<str>, usize>,
     /// Data whose elements are their own places.
     numbered: FxHashMap<VariableId, Value>,
+    /// Where it is there, outcomes are drawn, and there are no terms.
+    pub(super) drawing: Option<Drawing>,
 }
 
 impl Observed {
@@ -63,12 +66,20 @@ impl Observer {
     pub(super) fn naming(observed: Arc<FxHashMap<Span, Vec<Observed>>>) -> Self {
         Self { is_naming: true, ..Self::new(observed) }
     }
+
+    /// One that draws the outcomes.
+    pub(super) fn drawing(drawing: Drawing) -> Self {
+        Self { drawing: Some(drawing), ..Self::default() }
+    }
 }
 
 impl Interpreter<'_> {
     /// Takes the terms of a statement that adds to the log density.
     pub(crate) fn observe(&mut self, env: &mut Environment, statement: &Statement) -> Outcome<()> {
         let Some(observer) = &self.observer else { return Ok(()) };
+        if observer.drawing.is_some() {
+            return self.replicate(env, statement.span);
+        }
         let (all, is_naming) = (observer.observed.clone(), observer.is_naming);
         for observed in all.get(&statement.span).into_iter().flatten() {
             let before = self.observer.as_ref().map_or(0, |own| own.terms.len());
@@ -257,15 +268,9 @@ impl Interpreter<'_> {
     ) -> Outcome<Option<Vec<Key>>> {
         let Some(value) = env.get(id) else { return Ok(None) };
         let shape = value.shape().to_vec();
-        let len: usize = shape.iter().product();
         let Some(observer) = &mut self.observer else { return Ok(None) };
         // With each element's own place as its value, what is chosen are places.
-        let numbered = observer.numbered.entry(id).or_insert_with(|| match value {
-            Value::Int(_) => Value::Int(0),
-            Value::Ints(_) => Value::Ints(Numbers::new(&*shape, (0..len as i64).collect())),
-            Value::Real(_) => Value::Real(0.0),
-            _ => Value::Reals(Numbers::new(&*shape, (0..len).map(|place| place as f64).collect())),
-        });
+        let numbered = observer.numbered.entry(id).or_insert_with(|| value.numbered());
         let numbered = numbered.clone();
         let Some(own) = env.take(id) else { return Ok(None) };
         let is_number =

@@ -55,7 +55,8 @@ impl Fit {
 
     /// Replicated data: for every draw, each observed variable drawn from its distribution given
     /// that draw's values; arrays `[chain, draw, ...]`. Elements that were not observed are drawn
-    /// as well. Random numbers are those of the run's seed.
+    /// as well. Random numbers are those of the run's seed. Of a Stan program the data that its
+    /// statements are on ([`StanModel::replicate`]), whatever its generated quantities draw.
     ///
     /// ```
     /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
@@ -72,11 +73,14 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// When a distribution cannot be drawn from; for a Stan program, whose generated quantities say
-    /// what it replicates.
+    /// When a distribution cannot be drawn from; for a Stan program as
+    /// [`StanModel::replicate`].
     pub fn posterior_predictive(&self) -> Result<DrawArrays, Error> {
-        let (bound, model) = self.declared()?;
         let seed = self.settings.seed;
+        if let Source::Stan(model) = &self.source {
+            return model.replicate(&self.posterior, seed);
+        }
+        let (bound, model) = self.declared()?;
         posterior_predictive(model, bound.data(), &self.posterior, Recorded::Observed, seed)
     }
 
@@ -96,7 +100,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// As [`posterior_predictive`](Self::posterior_predictive).
+    /// When a distribution cannot be drawn from; for a Stan program, of which `exmc sbc` simulates
+    /// data.
     pub fn prior_predictive(&self, n: usize) -> Result<DrawArrays, Error> {
         let (bound, model) = self.declared()?;
         let data = DataSet::from(bound.data());
@@ -105,7 +110,8 @@ impl Fit {
 
     /// What the model says of new data, for every draw: of a model the observed variables, drawn
     /// given the draw's values, and all deterministic values; of a Stan program its generated
-    /// quantities, NaN where a draw has none. Data that are not given stay as they were.
+    /// quantities, NaN where a draw has none, or where it has none at all, the data that its
+    /// statements are on. Data that are not given stay as they were.
     ///
     /// A model's shapes are part of it, so that new data have the shapes of the old ones; see
     /// [`predict_with`](Self::predict_with). A Stan program takes data of any size.
@@ -120,7 +126,13 @@ impl Fit {
                 replace(&mut all, data);
                 self.predict_with(model, &all)
             }
-            Source::Stan(model) => self.generate(&with_data(model, data)?),
+            Source::Stan(model) => {
+                let model = with_data(model, data)?;
+                match generated_variables(model.bound()).iter().all(Variable::is_empty) {
+                    true => model.replicate(&self.posterior, self.settings.seed),
+                    false => self.generate(&model),
+                }
+            }
             Source::Unknown => Err(self.no_model()),
         }
     }
@@ -139,8 +151,8 @@ impl Fit {
         let found = match &self.source {
             Source::Model(bound) => bound.compiled().declared().map(|model| (&**bound, model)),
             Source::Stan(_) => {
-                let message = "a Stan program says itself what it predicts";
-                let help = "draw it in generated quantities, or give new data to `predict`";
+                let message = "the prior of a Stan program is not drawn from";
+                let help = "draw it in generated quantities of a program without the likelihood";
                 return Err(Diagnostic::new(Code::BadArguments, message).help(help).into());
             }
             Source::Unknown => None,

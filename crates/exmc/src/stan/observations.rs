@@ -34,16 +34,16 @@ pub struct StanLikelihood {
 
 /// The observations of a program with its data.
 pub(crate) struct Observed {
-    program: Arc<Program>,
-    observations: Observations,
+    pub(super) program: Arc<Program>,
+    pub(super) observations: Observations,
     layout: Layout,
     /// Data and transformed data.
-    environment: Environment,
-    values: RecordedValues,
+    pub(super) environment: Environment,
+    pub(super) values: RecordedValues,
 }
 
 /// From a draw's recorded values to parameters and transformed parameters.
-struct RecordedValues {
+pub(super) struct RecordedValues {
     /// What a recorded draw holds, each with an unset value, which tells its shape.
     recorded: Vec<(VariableId, Value)>,
     /// The program, where its transformed parameters are not recorded.
@@ -51,16 +51,16 @@ struct RecordedValues {
 }
 
 /// The draws of a run at which a program's observations are looked at.
-struct ObservedDraws<'a> {
+pub(super) struct ObservedDraws<'a> {
     model: &'a StanModel,
-    observed: Arc<Observed>,
-    variables: &'a [Variable],
+    pub(super) observed: Arc<Observed>,
+    pub(super) variables: &'a [Variable],
     /// Numbers and draws of the usable chains.
-    chains: Vec<(u32, &'a [f64])>,
+    pub(super) chains: Vec<(u32, &'a [f64])>,
     /// Draws that each chain has.
-    each: usize,
+    pub(super) each: usize,
     /// Numbers of a draw.
-    width: usize,
+    pub(super) width: usize,
 }
 
 /// What one thread computes log likelihoods with.
@@ -230,7 +230,7 @@ impl StanModel {
 }
 
 impl<'a> ObservedDraws<'a> {
-    fn of(model: &'a StanModel, posterior: &'a Posterior) -> Result<Self, Error> {
+    pub(super) fn of(model: &'a StanModel, posterior: &'a Posterior) -> Result<Self, Error> {
         let usable = posterior.usable_chains().into_iter();
         let chains: Vec<_> = usable.map(|chain| (chain.chain, chain.values.as_slice())).collect();
         let width = posterior.width().max(1);
@@ -297,7 +297,11 @@ impl ObservedInstance {
 
 impl RecordedValues {
     /// Gives parameters and transformed parameters their values.
-    fn place(&self, environment: &mut Environment, row: &[f64]) -> Result<(), Box<RuntimeError>> {
+    pub(super) fn place(
+        &self,
+        environment: &mut Environment,
+        row: &[f64],
+    ) -> Result<(), Box<RuntimeError>> {
         let mut rest = row;
         for (id, unset) in &self.recorded {
             if environment.get(*id).is_none() {
