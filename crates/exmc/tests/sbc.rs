@@ -81,4 +81,14 @@ fn what_cannot_be_simulated_says_which_statement() {
     assert_eq!(error.kind(), ErrorKind::Model);
     let text = error.to_string();
     assert!(text.contains("`m` has no proper prior") && text.contains("model.stan"), "{text}");
+    // Limits would be left out of what the user's function draws.
+    let program = stan(
+        "functions { real own_lpdf(real y, real m) { return normal_lpdf(y | m, 1); }
+           real own_lcdf(real y, real m) { return normal_lcdf(y | m, 1); }
+           real own_lccdf(real y, real m) { return normal_lccdf(y | m, 1); }
+           real own_rng(real m) { return normal_rng(m, 1); } }
+         data { real y; } parameters { real m; } model { m ~ normal(0, 1); y ~ own(m) T[0, ]; }",
+    );
+    let text = program.simulator("data", "{}").unwrap_err().to_string();
+    assert!(text.contains("`own_rng` does not know the limits"), "{text}");
 }
