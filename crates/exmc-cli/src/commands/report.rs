@@ -32,8 +32,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
     /// A predictive check: the name of replications in the run and of observations in its data, as
-    /// `y_rep=y`; may be repeated. Without one, what the model observes is drawn anew, where it says
-    /// how
+    /// `y_rep=y`; may be repeated. Without one, what the model observes is drawn anew if it can be
     #[arg(long, value_name = "REP=OBS")]
     check: Vec<String>,
     /// Compare the model of the first run with those of other runs of the same data, without a

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::replicate::Drawing;
 use super::{Elements, Observed};
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, Outcome};
@@ -41,6 +40,14 @@ pub(crate) struct Observer {
     numbered: FxHashMap<VariableId, Value>,
     /// Where it is there, outcomes are drawn, and there are no terms.
     pub(super) drawing: Option<Drawing>,
+}
+
+/// What an observer that draws fills.
+#[derive(Debug)]
+pub(super) struct Drawing {
+    /// The statements on data as ones that draw.
+    pub(super) statements: Arc<FxHashMap<Span, Vec<Statement>>>,
+    pub(super) data: Environment,
 }
 
 impl Observed {

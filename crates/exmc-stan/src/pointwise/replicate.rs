@@ -9,7 +9,7 @@ use std::sync::Arc;
 use exmc_math::random::ChainRng;
 use rustc_hash::FxHashMap;
 
-use super::observe::Observer;
+use super::observe::{Drawing, Observer};
 use super::{Observations, Observed};
 use crate::diagnostic::{Class, Diagnostic};
 use crate::generative::{Simulation, cannot_draw, tilde_of};
@@ -36,13 +36,6 @@ pub struct Replica {
     pub shape: Vec<usize>,
     /// Its elements row by row; NaN where no statement is on one.
     pub values: Vec<f64>,
-}
-
-/// What an observer that draws fills.
-#[derive(Debug)]
-pub(crate) struct Drawing {
-    statements: Arc<FxHashMap<Span, Vec<Statement>>>,
-    data: Environment,
 }
 
 impl Observations {
