@@ -133,7 +133,10 @@ fn stored_fits_of_stan_programs_come_back() {
     assert_eq!(bits(&read), bits(&fit));
     let none = DataSet::new();
     assert_eq!(read.predict(&none).unwrap()["log_lik"], fit["log_lik"]);
-    let error = fit.posterior_predictive().unwrap_err();
+    let (own, stored) = (fit.posterior_predictive().unwrap(), read.posterior_predictive().unwrap());
+    assert_eq!(own["y"].shape(), [4, 150, 2]);
+    assert_eq!(own, stored);
+    let error = fit.prior_predictive(10).unwrap_err();
     assert!(error.to_string().contains("generated quantities"), "{error}");
 }
 
