@@ -404,7 +404,10 @@ fn replications(args: &PlotArgs, stored: &StoredRun) -> Result<Replicated, Failu
         Failure::new(Exit::Usage, message).hint(match known.is_empty() {
             true => "name what it records, and what that replicates: `ppc y_rep --observed y`"
                 .to_owned(),
-            false => format!("it observes {}", known.join(", ")),
+            false => format!(
+                "it observes {}; what a recorded quantity replicates is named by `--observed`",
+                known.join(", ")
+            ),
         })
     })
 }

@@ -92,7 +92,11 @@ fn predictive_checks_take_observations_from_the_data() {
     assert!(page.contains("Rootogram: r and y") && page.contains("bernoulli_rng(p)"));
 
     for (args, said) in [
-        (&["plot", "run", "ppc", "r"][..], "error: a predictive check is of one"),
+        (
+            &["plot", "run", "ppc", "r"][..],
+            "what a recorded quantity replicates is named by `--observed`",
+        ),
+        (&["plot", "run", "ppc"], "error: a predictive check is of one"),
         (&["plot", "run", "ppc", "r", "--observed", "z"], "error: the data have no `z`"),
         (&["plot", "run", "ppc", "p", "--observed", "y"], "`p` has 1 elements, but `y` has 6"),
         (&["report", "run", "--check", "r"], "is no pair"),
