@@ -293,10 +293,11 @@ fn modes_are_found_with_and_without_jacobians() {
     assert!((variance * 12.0 * 3.0 / 16.0 - 1.0).abs() < 0.16, "{variance}");
     assert!(folder.read("l.csv").contains("\nlog_p__,log_q__,theta,heads,twice\n"));
     for algorithm in ["bfgs", "newton"] {
-        let args =
-            format!("data file=DIRcoin.json output file=DIRo.csv optimize algorithm={algorithm}");
+        let args = format!(
+            "random seed=3 data file=DIRcoin.json output file=DIRo.csv optimize algorithm={algorithm}"
+        );
         assert!(folder.run("coin", &args));
-        assert!((folder.column("o.csv", "theta")[0] - 0.2).abs() < 1e-5);
+        assert!((folder.column("o.csv", "theta")[0] - 0.2).abs() < 1e-4, "{algorithm}");
     }
 }
 
