@@ -76,7 +76,7 @@ class Peer:
 
     def __call__(self, path, places):
         try:
-            return self.pool.submit(stanlis, path, places).result(timeout=120)
+            return self.pool.submit(stanlis, path, places).result()
         except concurrent.futures.process.BrokenProcessPool:
             self.pool = concurrent.futures.ProcessPoolExecutor(1)
             return None
