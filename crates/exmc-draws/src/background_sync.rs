@@ -13,6 +13,7 @@ use std::thread;
 use exmc_fault::{Fault, planted};
 
 use crate::chain_file::ChainFile;
+use crate::checkpoint::{Identity, StoredCheckpoint, encode};
 use crate::disk::Disk;
 use crate::error::RunError;
 
@@ -30,8 +31,14 @@ pub(crate) struct SyncThread {
 enum Task {
     /// Wait for this file, of which so many bytes were written.
     File(PathBuf, File, u64),
-    /// Put the draws on the disk, then this text in the place of a file; say when it is there.
-    Checkpoint { draws: Arc<ChainFile>, path: PathBuf, bytes: Vec<u8>, done: Arc<AtomicBool> },
+    /// Put the draws on the disk, then the checkpoint in the place of a file; say when it is there.
+    Checkpoint {
+        draws: Arc<ChainFile>,
+        path: PathBuf,
+        identity: Identity,
+        stored: Box<StoredCheckpoint>,
+        done: Arc<AtomicBool>,
+    },
     /// Answer when all files before have settled, with the first error.
     Report(Sender<Option<RunError>>),
 }
@@ -59,10 +66,10 @@ impl SyncThread {
         &self,
         draws: Arc<ChainFile>,
         path: PathBuf,
-        bytes: Vec<u8>,
+        (identity, stored): (Identity, StoredCheckpoint),
         done: Arc<AtomicBool>,
     ) -> Result<(), RunError> {
-        self.hand_on(Task::Checkpoint { draws, path, bytes, done })
+        self.hand_on(Task::Checkpoint { draws, path, identity, stored: Box::new(stored), done })
     }
 
     fn hand_on(&self, task: Task) -> Result<(), RunError> {
@@ -108,7 +115,7 @@ fn run(disk: &Disk, failed: &AtomicBool, tasks: Receiver<Task>) {
 fn perform(disk: &Disk, task: Task) -> Result<(), RunError> {
     match task {
         Task::File(path, file, size) => sync(disk, path, &file, size),
-        Task::Checkpoint { draws, path, bytes, done } => {
+        Task::Checkpoint { draws, path, identity, stored, done } => {
             let place = || {
                 // Planted: draws stay in memory that a checkpoint is behind.
                 if !planted(Fault::CheckpointAhead) && draws.write_waiting().is_none() {
@@ -116,9 +123,12 @@ fn perform(disk: &Disk, task: Task) -> Result<(), RunError> {
                 }
                 let (file, size) = draws.again()?;
                 sync(disk, draws.path().to_owned(), &file, size)?;
-                disk.replace(&path, &bytes, true).map(drop)
+                let contents =
+                    |write: &mut dyn FnMut(&[u8]) -> _| encode(&identity, &stored, write);
+                disk.replace_by(&path, contents, true).map(drop)
             };
             let placed = place();
+            drop(stored);
             done.store(true, Ordering::Release);
             placed
         }

@@ -318,7 +318,7 @@ impl ChainWriter {
         let passed = began.duration_since(self.checkpoints.last).as_secs_f64();
         self.checkpoints.seconds[usize::from(checkpoint.iteration > warmup)] += passed;
         let seconds = self.checkpoints.seconds;
-        let bytes = checkpoint::encode(&identity, &StoredCheckpoint { checkpoint, seconds });
+        let stored = StoredCheckpoint { checkpoint, seconds };
         // Planted: draws stay in memory that a checkpoint is behind.
         if !planted(Fault::CheckpointAhead) {
             self.hand_over()?;
@@ -327,7 +327,7 @@ impl ChainWriter {
         self.threads.sync.checkpoint(
             Arc::clone(&self.file),
             self.checkpoints.path.clone(),
-            bytes,
+            (identity, stored),
             Arc::clone(&self.checkpoints.settled),
         )?;
         self.checkpoints.last = began;

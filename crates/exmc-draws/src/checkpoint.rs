@@ -11,7 +11,10 @@
 //! | 48..56 | number of bytes of the contents |
 //! | 56.. | the contents, then their and the header's CRC-32 |
 //!
-//! The contents are those of [`Checkpoint`], in the order of [`write_all`].
+//! The contents are those of [`Checkpoint`], in the order of [`write_all`]. They are written in pieces
+//! of 64 KiB.
+
+use std::io;
 
 use crc32fast::Hasher;
 use exmc_fault::{Fault, planted};
@@ -29,6 +32,8 @@ const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"exmcckpt";
 const HEADER: usize = 56;
 const CHECKSUM: usize = 4;
+/// Bytes that are written at once, or a few more.
+const PIECE: usize = 1 << 16;
 
 /// What distinguishes a run from all that have other draws.
 pub(crate) type Identity = [u8; 32];
@@ -41,21 +46,32 @@ pub(crate) struct StoredCheckpoint {
     pub(crate) seconds: [f64; 2],
 }
 
-/// The bytes of a file.
-pub(crate) fn encode(identity: &Identity, stored: &StoredCheckpoint) -> Vec<u8> {
-    let mut out = Out(Vec::new());
-    out.0.extend_from_slice(&MAGIC);
-    out.0.extend_from_slice(&VERSION.to_le_bytes());
-    out.0.extend_from_slice(&stored.checkpoint.chain.to_le_bytes());
-    out.0.extend_from_slice(identity);
-    out.u64(0);
+/// A file's bytes, in pieces as they are to be written: a second copy of a chain in many dimensions
+/// would double what it takes.
+pub(crate) fn encode(
+    identity: &Identity,
+    stored: &StoredCheckpoint,
+    write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut contents = 0;
+    let mut count = |piece: &[u8]| {
+        contents += piece.len() as u64;
+        Ok(())
+    };
+    let mut counted = Out::new(&mut count);
+    write_all(&mut counted, stored);
+    counted.finish()?;
+    let mut out = Out::new(write);
+    out.bytes(&MAGIC);
+    out.bytes(&VERSION.to_le_bytes());
+    out.bytes(&stored.checkpoint.chain.to_le_bytes());
+    out.bytes(identity);
+    out.u64(contents);
     write_all(&mut out, stored);
-    let mut bytes = out.0;
-    let contents = (bytes.len() - HEADER) as u64;
-    bytes[HEADER - 8..HEADER].copy_from_slice(&contents.to_le_bytes());
-    let checksum = checksum(&bytes);
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    bytes
+    out.hand_on();
+    let checksum = out.checksum.clone().finalize();
+    out.bytes(&checksum.to_le_bytes());
+    out.finish()
 }
 
 /// The checkpoint of a run's chain; why it is none, in words.
@@ -108,7 +124,7 @@ fn write_all(out: &mut Out, stored: &StoredCheckpoint) {
         leapfrogs,
     } = checkpoint;
     out.u64(*iteration);
-    out.0.extend_from_slice(&rng_position.to_le_bytes());
+    out.bytes(&rng_position.to_le_bytes());
     out.u64(*leapfrogs);
     out.f64(*step_size);
     seconds.iter().for_each(|s| out.f64(*s));
@@ -330,21 +346,49 @@ fn reason_of(number: u64) -> Option<RestartReason> {
     RestartReason::ALL.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
 }
 
-/// Bytes in the making.
-struct Out(Vec<u8>);
+/// Bytes in the making, of which a piece is handed on when it is full. After an error nothing is.
+struct Out<'a> {
+    piece: Vec<u8>,
+    checksum: Hasher,
+    write: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
+    result: io::Result<()>,
+}
 
-impl Out {
+impl<'a> Out<'a> {
+    fn new(write: &'a mut dyn FnMut(&[u8]) -> io::Result<()>) -> Self {
+        Self { piece: Vec::new(), checksum: Hasher::new(), write, result: Ok(()) }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        if self.result.is_ok() && !self.piece.is_empty() {
+            self.checksum.update(&self.piece);
+            self.result = (self.write)(&self.piece);
+        }
+        self.piece.clear();
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.hand_on();
+        self.result
+    }
+
     fn u64(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
+        self.bytes(&number.to_le_bytes());
     }
 
     fn f64(&mut self, number: f64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
+        self.bytes(&number.to_le_bytes());
     }
 
     fn numbers(&mut self, numbers: &[f64]) {
         self.u64(numbers.len() as u64);
-        self.0.reserve(8 * numbers.len());
         numbers.iter().for_each(|number| self.f64(*number));
     }
 
@@ -408,5 +452,87 @@ impl In<'_> {
         }
         let (later_window, started) = (self.u64()?, self.u64()? != 0);
         Some(OverlappingMoments { foreground, background, later_window, started })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn many_dimensions() -> StoredCheckpoint {
+        let numbers = |shift: f64| (0..20_000).map(|i| f64::from(i) + shift).collect::<Vec<f64>>();
+        let moments = |shift| RunningMoments {
+            count: 7,
+            mean: numbers(shift),
+            squares: numbers(shift + 0.1),
+        };
+        let step_size = DualAveraging {
+            target: 0.8,
+            mu: 1.0,
+            mean_error: 0.1,
+            log_step: -1.0,
+            log_step_averaged: -1.1,
+            log_step_recent: -1.2,
+            count: 12,
+        };
+        let estimator = MetricEstimator::Variances(moments(0.25));
+        let stuck_detector = StuckDetector {
+            draws: 1,
+            least: -3.0,
+            most: -2.0,
+            still: 0,
+            saturated: 0,
+            is_judged: true,
+            due: None,
+            reached: -2.5,
+            searches: 1,
+            in_vain: 0,
+            restarts: Vec::new(),
+        };
+        let (position, gradient) = (numbers(0.5).into(), numbers(-0.5).into());
+        let checkpoint = Checkpoint {
+            chain: 3,
+            iteration: 12,
+            state: State { position, logp: -4.0, gradient },
+            inverse_metric: InverseMetric::Diagonal(numbers(1.0)),
+            step_size: 0.3,
+            adaptation: Adaptation { step_size, review: None, estimator },
+            stuck_detector,
+            rng_position: 1 << 70,
+            leapfrogs: 99,
+        };
+        StoredCheckpoint { checkpoint, seconds: [1.5, 0.0] }
+    }
+
+    #[test]
+    fn many_dimensions_go_in_pieces_and_come_back() {
+        let (identity, stored) = ([9; 32], many_dimensions());
+        let mut pieces = Vec::new();
+        let mut keep = |piece: &[u8]| {
+            pieces.push(piece.to_vec());
+            Ok(())
+        };
+        encode(&identity, &stored, &mut keep).unwrap();
+        assert!(pieces.len() > 10 && pieces.iter().all(|piece| piece.len() < PIECE + 32));
+        let mut bytes = pieces.concat();
+        assert_eq!(decode(&bytes, &identity, 3).as_ref(), Ok(&stored));
+        for at in (0..bytes.len()).step_by(PIECE / 2) {
+            bytes[at] ^= 1;
+            assert!(decode(&bytes, &identity, 3).is_err(), "byte {at}");
+            bytes[at] ^= 1;
+        }
+        let cut = &bytes[..pieces[0].len()];
+        assert_eq!(decode(cut, &identity, 3), Err("it is cut off"));
+    }
+
+    #[test]
+    fn nothing_is_written_after_an_error() {
+        let mut writes = 0;
+        let mut fail = |_: &[u8]| {
+            writes += 1;
+            if writes == 2 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        };
+        let error = encode(&[9; 32], &many_dimensions(), &mut fail).unwrap_err();
+        assert_eq!((error.kind(), writes), (io::ErrorKind::StorageFull, 2));
     }
 }

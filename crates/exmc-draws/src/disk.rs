@@ -122,11 +122,21 @@ impl Disk {
         bytes: &[u8],
         settle: bool,
     ) -> Result<File, RunError> {
+        self.replace_by(path, |write| write(bytes), settle)
+    }
+
+    /// [`replace`](Self::replace) with bytes that come in pieces.
+    pub(crate) fn replace_by(
+        &self,
+        path: &Path,
+        contents: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>,
+        settle: bool,
+    ) -> Result<File, RunError> {
         let temporary = temporary(path);
         let mut size = 0;
         let written = File::create(&temporary).and_then(|mut file| {
             self.call()?;
-            self.write(&mut file, &[bytes], &mut size)?;
+            contents(&mut |bytes| self.write(&mut file, &[bytes], &mut size))?;
             if settle {
                 self.sync(&file)?;
             }
