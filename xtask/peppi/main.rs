@@ -108,13 +108,13 @@ fn now() -> f64 {
 fn compare(game: &Game, other: &peppi::game::immutable::Game) -> (usize, usize) {
     let mut seen = (0, 0);
     for PortData { port, leader, follower } in &other.frames.ports {
-        let Some(own) = game.ports[*port as usize].as_ref() else {
+        let Some(player) = game.ports[*port as usize].as_ref() else {
             seen.1 += 1;
             continue;
         };
-        character(game, other, &own.leader, leader, &mut seen);
-        match (&own.follower, follower) {
-            (Some(own), Some(theirs)) => character(game, other, own, theirs, &mut seen),
+        character(game, other, &player.leader, leader, &mut seen);
+        match (&player.follower, follower) {
+            (Some(character_of_ours), Some(theirs)) => character(game, other, character_of_ours, theirs, &mut seen),
             (None, None) => {}
             _ => seen.1 += 1,
         }
@@ -125,45 +125,45 @@ fn compare(game: &Game, other: &peppi::game::immutable::Game) -> (usize, usize) 
 fn character(
     game: &Game,
     other: &peppi::game::immutable::Game,
-    own: &Character,
+    character_of_ours: &Character,
     theirs: &Data,
     seen: &mut (usize, usize),
 ) {
     // A frame that a rollback repeats is what it was last.
     let ids = other.frames.id.values();
     let mut last = vec![None; game.len()];
-    for (at, id) in ids.iter().enumerate() {
+    for (index, id) in ids.iter().enumerate() {
         match game.row_of(*id) {
-            Some(row) => last[row] = Some(at),
+            Some(row) => last[row] = Some(index),
             None => seen.1 += 1,
         }
     }
-    for (row, at) in last.into_iter().enumerate() {
-        let Some(at) = at else {
+    for (row, index) in last.into_iter().enumerate() {
+        let Some(index) = index else {
             seen.1 += 1;
             continue;
         };
-        let is_there = theirs.validity.as_ref().is_none_or(|valid| valid.get_bit(at));
-        if !is_there || !own.is_present(row) {
-            seen.1 += usize::from(is_there != own.is_present(row));
+        let is_there = theirs.validity.as_ref().is_none_or(|valid| valid.get_bit(index));
+        if !is_there || !character_of_ours.is_present(row) {
+            seen.1 += usize::from(is_there != character_of_ours.is_present(row));
             continue;
         }
         let (pre, post) = (&theirs.pre, &theirs.post);
         let pairs = [
-            (own.pre.stick_x[row].to_bits(), pre.joystick.x.value(at).to_bits()),
-            (own.pre.stick_y[row].to_bits(), pre.joystick.y.value(at).to_bits()),
-            (own.pre.c_stick_x[row].to_bits(), pre.cstick.x.value(at).to_bits()),
-            (own.pre.c_stick_y[row].to_bits(), pre.cstick.y.value(at).to_bits()),
-            (own.pre.trigger[row].to_bits(), pre.triggers.value(at).to_bits()),
-            (own.pre.buttons[row], pre.buttons.value(at)),
-            (own.pre.physical_buttons[row].into(), pre.buttons_physical.value(at).into()),
-            (own.post.action[row].into(), post.state.value(at).into()),
-            (own.post.x[row].to_bits(), post.position.x.value(at).to_bits()),
-            (own.post.y[row].to_bits(), post.position.y.value(at).to_bits()),
-            (own.post.facing[row].to_bits(), post.direction.value(at).to_bits()),
-            (own.post.percent[row].to_bits(), post.percent.value(at).to_bits()),
-            (own.post.shield[row].to_bits(), post.shield.value(at).to_bits()),
-            (own.post.stocks[row].into(), post.stocks.value(at).into()),
+            (character_of_ours.pre.stick_x[row].to_bits(), pre.joystick.x.value(index).to_bits()),
+            (character_of_ours.pre.stick_y[row].to_bits(), pre.joystick.y.value(index).to_bits()),
+            (character_of_ours.pre.c_stick_x[row].to_bits(), pre.cstick.x.value(index).to_bits()),
+            (character_of_ours.pre.c_stick_y[row].to_bits(), pre.cstick.y.value(index).to_bits()),
+            (character_of_ours.pre.trigger[row].to_bits(), pre.triggers.value(index).to_bits()),
+            (character_of_ours.pre.buttons[row], pre.buttons.value(index)),
+            (character_of_ours.pre.physical_buttons[row].into(), pre.buttons_physical.value(index).into()),
+            (character_of_ours.post.action[row].into(), post.state.value(index).into()),
+            (character_of_ours.post.x[row].to_bits(), post.position.x.value(index).to_bits()),
+            (character_of_ours.post.y[row].to_bits(), post.position.y.value(index).to_bits()),
+            (character_of_ours.post.facing[row].to_bits(), post.direction.value(index).to_bits()),
+            (character_of_ours.post.percent[row].to_bits(), post.percent.value(index).to_bits()),
+            (character_of_ours.post.shield[row].to_bits(), post.shield.value(index).to_bits()),
+            (character_of_ours.post.stocks[row].into(), post.stocks.value(index).into()),
         ];
         seen.0 += pairs.len();
         seen.1 += pairs.iter().filter(|(ours, theirs)| ours != theirs).count();

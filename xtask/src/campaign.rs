@@ -47,22 +47,22 @@ pub(crate) fn campaign(metric: Option<&str>, minutes: Option<f64>) -> Result<(),
         Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
     };
     let mut jobs: Vec<Vec<String>> = Vec::new();
-    let own = |args: &[&str]| args.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
+    let arguments = |args: &[&str]| args.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
     if metric.is_none() {
         let count = GRAPH_SEEDS / GRAPH_JOBS;
         for job in 0..GRAPH_JOBS {
-            jobs.push(own(&["graphs", &count.to_string(), &(1 + job * count).to_string()]));
+            jobs.push(arguments(&["graphs", &count.to_string(), &(1 + job * count).to_string()]));
         }
-        jobs.push(own(&["fuzz", FUZZ_SECONDS]));
+        jobs.push(arguments(&["fuzz", FUZZ_SECONDS]));
         for model in list("sbc")? {
-            jobs.push(own(&["sbc", &model, REPLICATIONS]));
+            jobs.push(arguments(&["sbc", &model, REPLICATIONS]));
         }
     }
     // The default metric first: a campaign that is cut short has seen what most users run.
     let targets = list("targets")?;
     for metric in METRICS.into_iter().filter(|m| metric.is_none_or(|only| only == *m)) {
         for target in &targets {
-            jobs.push(own(&["moments", target, metric, WANTED]));
+            jobs.push(arguments(&["moments", target, metric, WANTED]));
         }
     }
 

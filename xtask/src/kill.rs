@@ -219,7 +219,7 @@ struct Trial<'a> {
     folder: PathBuf,
     case: &'a Case,
     sample: Vec<String>,
-    whole: Vec<Vec<u8>>,
+    uncut: Vec<Vec<u8>>,
     /// Bytes of a draw.
     record: usize,
     time: Duration,
@@ -241,12 +241,12 @@ impl<'a> Trial<'a> {
         }
         sample.extend(case.args);
         let sample = sample.into_iter().map(str::to_owned).collect();
-        let (whole, time) = (Vec::new(), Duration::ZERO);
-        let mut trial = Self { exmc, folder, case, sample, whole, record: 0, time };
+        let (uncut, time) = (Vec::new(), Duration::ZERO);
+        let mut trial = Self { exmc, folder, case, sample, uncut, record: 0, time };
         let began = Instant::now();
         trial.complete(&trial.sample("whole"))?;
         trial.time = began.elapsed();
-        trial.whole = trial.draws("whole")?;
+        trial.uncut = trial.draws("whole")?;
         let text =
             fs::read_to_string(trial.folder.join("whole/run.json")).map_err(|e| e.to_string())?;
         let run: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
@@ -315,7 +315,7 @@ impl<'a> Trial<'a> {
             }
         }
         self.complete(&args)?;
-        if self.draws("run")? != self.whole {
+        if self.draws("run")? != self.uncut {
             return Err(format!("{}: `run` has other draws than `whole`", self.folder.display()));
         }
         self.complete(&["summary", "run"].map(str::to_owned))
@@ -358,7 +358,7 @@ impl<'a> Trial<'a> {
         let parts = self.draws("run")?;
         let rest = |part: &Vec<u8>| part.len().saturating_sub(HEADER) % self.record;
         seen.torn += usize::from(parts.iter().any(|part| rest(part) > 0));
-        if parts == self.whole {
+        if parts == self.uncut {
             seen.complete += 1;
         } else if parts.iter().any(|part| self.holds_draws(part)) {
             seen.sampling += 1;
@@ -378,11 +378,11 @@ impl<'a> Trial<'a> {
     /// What a run that was cut off left: whole draws of the run, and perhaps a part of one.
     fn check(&self, run: &str) -> Result<(), String> {
         let path = self.folder.join(run);
-        for (k, whole) in self.whole.iter().enumerate() {
+        for (k, uncut) in self.uncut.iter().enumerate() {
             let part = fs::read(path.join(format!("chain-{k}.draws"))).unwrap_or_default();
             let held = part.len().saturating_sub(HEADER) / self.record * self.record;
             let held = (HEADER + held).min(part.len());
-            if whole.get(..held) != Some(&part[..held]) {
+            if uncut.get(..held) != Some(&part[..held]) {
                 return Err(format!(
                     "{}: chain {k} has other draws than the whole run",
                     path.display()

@@ -193,6 +193,6 @@ fn main() -> ExitCode {
 
 /// The root of the repository.
 fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().expect("this crate lies in a folder of the repository").to_owned()
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder.parent().expect("this crate lies in a folder of the repository").to_owned()
 }

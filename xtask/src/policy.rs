@@ -121,9 +121,9 @@ fn kill(settings: &Settings) -> Result<(), String> {
             args.extend(changes.iter().flat_map(|c| ["--set".to_owned(), c.clone()]));
             args
         };
-        let whole = folder.join(format!("{backbone}-whole"));
+        let uncut = folder.join(format!("{backbone}-whole"));
         let began = Instant::now();
-        let args = train(&whole);
+        let args = train(&uncut);
         complete(policy, &args.iter().map(String::as_str).collect::<Vec<_>>())?;
         let time = began.elapsed();
         let (mut killed, mut anew, mut on, mut ended) = (0, 0, 0, 0);
@@ -168,7 +168,7 @@ fn kill(settings: &Settings) -> Result<(), String> {
                     complete(policy, &args.iter().map(String::as_str).collect::<Vec<_>>())?
                 }
             };
-            same(&whole, &cut)?;
+            same(&uncut, &cut)?;
         }
         println!("{backbone}: {killed} kills");
         let _ = writeln!(table, "| {backbone} | {killed} | {anew} | {on} | {ended} |");
@@ -187,13 +187,13 @@ fn kill(settings: &Settings) -> Result<(), String> {
 }
 
 /// Files of two runs are equal, metrics but for their seconds.
-fn same(whole: &Path, cut: &Path) -> Result<(), String> {
+fn same(uncut: &Path, cut: &Path) -> Result<(), String> {
     let read = |path: PathBuf| fs::read(&path).map_err(|e| format!("{}: {e}", path.display()));
-    if read(whole.join("policy.safetensors"))? != read(cut.join("policy.safetensors"))? {
+    if read(uncut.join("policy.safetensors"))? != read(cut.join("policy.safetensors"))? {
         return Err(format!("{}: the policy is not that of the whole run", cut.display()));
     }
     let state = |folder: &Path| arrays(&read(folder.join("state.safetensors"))?);
-    let (whole_state, cut_state) = (state(whole)?, state(cut)?);
+    let (whole_state, cut_state) = (state(uncut)?, state(cut)?);
     if whole_state != cut_state {
         return Err(format!("{}: the state is not that of the whole run", cut.display()));
     }
@@ -207,7 +207,7 @@ fn same(whole: &Path, cut: &Path) -> Result<(), String> {
         };
         text.lines().map(parse).collect()
     };
-    if metrics(whole)? != metrics(cut)? {
+    if metrics(uncut)? != metrics(cut)? {
         return Err(format!("{}: the metrics are not those of the whole run", cut.display()));
     }
     Ok(())

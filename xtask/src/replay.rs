@@ -140,21 +140,21 @@ const PEPPI: &str = "2.1.2";
 
 /// A folder with the replays of all folders, those inside of .zip archives unpacked.
 pub(crate) fn unpacked(folders: &[&str], scratch: &Path) -> Result<PathBuf, String> {
-    let at = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let located = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
     // What an earlier call left.
     let _ = fs::remove_dir_all(scratch);
     for (k, folder) in folders.iter().enumerate() {
         let (from, place) = (Path::new(folder), scratch.join(k.to_string()));
-        fs::create_dir_all(&place).map_err(|e| at(&place, &e))?;
-        let entries = fs::read_dir(from).map_err(|e| at(from, &e))?;
+        fs::create_dir_all(&place).map_err(|e| located(&place, &e))?;
+        let entries = fs::read_dir(from).map_err(|e| located(from, &e))?;
         for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
             let name = path.file_name().unwrap_or_default();
             if path.extension().is_some_and(|e| e == "slp") {
-                fs::copy(&path, place.join(name)).map_err(|e| at(&path, &e))?;
+                fs::copy(&path, place.join(name)).map_err(|e| located(&path, &e))?;
             } else if path.extension().is_some_and(|e| e == "zip") {
-                let file = fs::File::open(&path).map_err(|e| at(&path, &e))?;
-                let mut archive = zip::ZipArchive::new(file).map_err(|e| at(&path, &e))?;
-                archive.extract(place.join(name)).map_err(|e| at(&path, &e))?;
+                let file = fs::File::open(&path).map_err(|e| located(&path, &e))?;
+                let mut archive = zip::ZipArchive::new(file).map_err(|e| located(&path, &e))?;
+                archive.extract(place.join(name)).map_err(|e| located(&path, &e))?;
             }
         }
     }

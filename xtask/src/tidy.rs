@@ -4,12 +4,14 @@
 //! that manifests keep to; paths, names of files and links in documents exist; `unsafe` has its
 //! reason; every family, operation and pass is named in a test; every file of tests is part of a
 //! program; every page of `docs/` is in its tables of contents; no circle of imports and no long
-//! comment but those listed; nothing is left "to do". Long files are only reported.
+//! comment but those listed; no `own`, `of`, `there`, `at` or `whole` is a thing's only name; nothing
+//! is left "to do". Long files are only reported.
 
 mod contents;
 mod imports;
 mod lists;
 mod test_programs;
+mod vague_names;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     for file in &files {
         if file.path.ends_with(".rs") {
             check_source(file, &mut complaints);
+            vague_names::check(file, &mut complaints);
         } else if file.path.ends_with(".md") {
             check_document(file, &paths, &mut complaints);
         }
@@ -82,8 +85,8 @@ fn read_folder(folder: &Path, files: &mut Vec<File>) -> Result<(), String> {
         } else if [".rs", ".md", ".toml"].iter().any(|end| name.ends_with(end)) {
             let text =
                 std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-            let own = path.strip_prefix(root()).unwrap_or(&path);
-            let parts: Vec<_> = own.iter().map(|p| p.to_string_lossy()).collect();
+            let relative = path.strip_prefix(root()).unwrap_or(&path);
+            let parts: Vec<_> = relative.iter().map(|p| p.to_string_lossy()).collect();
             files.push(File { path: parts.join("/"), text });
         }
     }
@@ -216,8 +219,8 @@ fn check_crates(files: &[File], complaints: &mut Vec<String>) {
     let listed: Vec<String> = rows.collect();
     let in_tree = |f: &File| {
         // Fuzz targets are built by cargo-fuzz alone, and `nn/` is a workspace of its own.
-        let own = |name: &&str| *name != "fuzz" && *name != "nn" && !name.starts_with("nn/");
-        let name = f.path.strip_suffix("/Cargo.toml").filter(own)?;
+        let is_member = |name: &&str| *name != "fuzz" && *name != "nn" && !name.starts_with("nn/");
+        let name = f.path.strip_suffix("/Cargo.toml").filter(is_member)?;
         Some(name.strip_prefix("crates/").unwrap_or(name).to_owned())
     };
     let members: BTreeSet<String> = files.iter().filter_map(in_tree).collect();
@@ -323,9 +326,9 @@ fn snake_case(name: &str) -> String {
 /// Whether `word` occurs with no letter, digit or underscore on either side.
 fn has_word(text: &str, word: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
+    text.match_indices(word).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + word.len()..].chars().next();
         !before.is_some_and(inside) && !after.is_some_and(inside)
     })
 }

@@ -36,10 +36,10 @@ impl Density {
         if self.model.prints() {
             self.run_statements(&position, Some(&self.printer))?;
         }
-        let mut own = vec![0.0; position.len()];
-        let found = self.with_instance(|instance| instance.logp_grad(&position, &mut own));
+        let mut model_gradient = vec![0.0; position.len()];
+        let found = self.with_instance(|instance| instance.logp_grad(&position, &mut model_gradient));
         for (to, place) in gradient.iter_mut().zip(self.model.stan_order()) {
-            *to = own[*place];
+            *to = model_gradient[*place];
         }
         match found {
             Ok(logp) if logp.is_finite() => Ok(logp),
@@ -91,8 +91,8 @@ impl Density {
             let curvature = hessian(&mut line, &[0.0]).map_err(|e| e.to_string())?[0].abs();
             let width = if curvature > 0.0 { 1.0 / curvature.sqrt() } else { 1.0 };
             let step = STEP * width;
-            let mut at = |t: f64| line.gradient(t).map_err(|e| e.to_string());
-            let gradients = [at(-2.0 * step)?, at(-step)?, at(step)?, at(2.0 * step)?];
+            let mut gradient_at = |t: f64| line.gradient(t).map_err(|e| e.to_string());
+            let gradients = [gradient_at(-2.0 * step)?, gradient_at(-step)?, gradient_at(step)?, gradient_at(2.0 * step)?];
             let slope = |j: usize| {
                 let inner = (gradients[2][j] - gradients[1][j]) / (2.0 * step);
                 let outer = (gradients[3][j] - gradients[0][j]) / (4.0 * step);
@@ -159,9 +159,9 @@ impl LogDensity for Line<'_> {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        let mut whole = vec![0.0; self.centre.len()];
-        let logp = self.evaluate(position[0], &mut whole)?;
-        gradient[0] = whole.iter().zip(self.direction).map(|(g, d)| g * d).sum();
+        let mut full_gradient = vec![0.0; self.centre.len()];
+        let logp = self.evaluate(position[0], &mut full_gradient)?;
+        gradient[0] = full_gradient.iter().zip(self.direction).map(|(g, d)| g * d).sum();
         Ok(logp)
     }
 }

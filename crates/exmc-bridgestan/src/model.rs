@@ -186,7 +186,7 @@ impl Model {
         let bound = self.base.bound();
         let mut recorder = found.unwrap_or_else(|| Recorder {
             trace: bound.trace_instance(),
-            quantities: bound.quantities().map(|own| own.instance(0)),
+            quantities: bound.quantities().map(|generator| generator.instance(0)),
         });
         let trace_width = bound.trace_width();
         let mut row = vec![0.0; self.columns.widths[2].max(trace_width)];
@@ -197,10 +197,10 @@ impl Model {
             && let Some(quantities) = &mut recorder.quantities
         {
             let number = DrawNumber { chain, phase: RunPhase::Sampling, index: draw };
-            let (trace, own) = row.split_at_mut(trace_width);
-            let made = quantities.evaluate(number, trace, own);
+            let (trace, generated_row) = row.split_at_mut(trace_width);
+            let made = quantities.evaluate(number, trace, generated_row);
             // A rejected draw has NaN everywhere.
-            is_good = made.is_ok() && (own.is_empty() || own.iter().any(|x| !x.is_nan()));
+            is_good = made.is_ok() && (generated_row.is_empty() || generated_row.iter().any(|x| !x.is_nan()));
         }
         idle().push(recorder);
         is_good.then_some(row)
@@ -268,9 +268,9 @@ impl Model {
         let (seed, index) = stream.next_use();
         let mut rng = ChainRng::new(index << 32 | u64::from(seed), 0, Phase::Initial);
         for _ in 0..tries {
-            for (to, own) in out.iter_mut().zip(&fixed) {
+            for (to, fixed_value) in out.iter_mut().zip(&fixed) {
                 let drawn = radius * (2.0 * rng.uniform_open() - 1.0);
-                *to = if own.is_nan() { drawn } else { *own };
+                *to = if fixed_value.is_nan() { drawn } else { *fixed_value };
             }
             match density.logp_grad(out, &mut gradient) {
                 Ok(logp) if logp.is_finite() && gradient.iter().all(|g| g.is_finite()) => {
@@ -317,7 +317,7 @@ fn info(payload: &Payload, model: &StanModel) -> String {
         "Stan C++ Defines:".to_owned(),
     ];
     for switch in SWITCHES {
-        let is_on = payload.switches.iter().any(|own| own == switch);
+        let is_on = payload.switches.iter().any(|active_switch| active_switch == switch);
         lines.push(format!("\t{switch}={is_on}"));
     }
     let who = match model.bound().is_interpreted() {

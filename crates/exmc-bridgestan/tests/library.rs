@@ -26,8 +26,8 @@ impl Loaded {
     pub(crate) fn new(name: &str, text: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let own = format!("exmc-bridgestan-{}-{number}", std::process::id());
-        let folder = Folder(std::env::temp_dir().join(own));
+        let folder_name = format!("exmc-bridgestan-{}-{number}", std::process::id());
+        let folder = Folder(std::env::temp_dir().join(folder_name));
         std::fs::create_dir_all(&folder.0).unwrap();
         let path = folder.0.join(format!("{name}_model.so"));
         std::fs::copy(prebuilt(), &path).unwrap();
@@ -102,8 +102,8 @@ type Message = *mut *mut c_char;
 
 /// The library without a program, beside the tests.
 pub(crate) fn prebuilt() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    own.parent().unwrap().join(LIBRARY)
+    let executable = std::env::current_exe().unwrap();
+    executable.parent().unwrap().join(LIBRARY)
 }
 
 /// See `bs_rng_construct`.
@@ -210,7 +210,7 @@ impl Model<'_> {
         ) -> c_int;
         let constrain = self.library.function::<Constrain>("bs_param_constrain");
         let mut out = vec![f64::NAN; self.count(tp, gq)];
-        let rng = stream.map_or(null_mut(), |own| own.pointer);
+        let rng = stream.map_or(null_mut(), |stream| stream.pointer);
         self.finish(|message| {
             let (from, to) = (theta.as_ptr(), out.as_mut_ptr());
             // SAFETY: arrays as long as the model's numbers say.
@@ -261,9 +261,9 @@ impl Model<'_> {
         let json = json.as_ref().map_or(null(), |text| text.as_ptr());
         let mut out = vec![f64::NAN; self.dim()];
         self.finish(|message| {
-            let (own, rng, to) = (self.pointer, stream.pointer, out.as_mut_ptr());
+            let (model, rng, to) = (self.pointer, stream.pointer, out.as_mut_ptr());
             // SAFETY: as the header says.
-            (unsafe { initialize(own, json, rng, radius, tries, true, to, message) }, out)
+            (unsafe { initialize(model, json, rng, radius, tries, true, to, message) }, out)
         })
     }
 
@@ -277,9 +277,9 @@ impl Model<'_> {
         let density = self.library.function::<Density>("bs_log_density");
         let mut value = f64::NAN;
         self.finish(|message| {
-            let (own, theta) = (self.pointer, theta.as_ptr());
+            let (model, theta) = (self.pointer, theta.as_ptr());
             // SAFETY: an array as long as the model's number says.
-            let code = unsafe { density(own, propto, jacobian, theta, &raw mut value, message) };
+            let code = unsafe { density(model, propto, jacobian, theta, &raw mut value, message) };
             (code, value)
         })
     }
@@ -314,18 +314,18 @@ impl Model<'_> {
         let n = self.dim();
         let (mut value, mut gradient, mut hessian) = (f64::NAN, vec![0.0; n], vec![0.0; n * n]);
         let found = self.finish(|message| {
-            let (own, theta, value) = (self.pointer, theta.as_ptr(), &raw mut value);
+            let (model, theta, value) = (self.pointer, theta.as_ptr(), &raw mut value);
             let (to, second) = (gradient.as_mut_ptr(), hessian.as_mut_ptr());
             // SAFETY: arrays as long as the model's number says.
-            (unsafe { density(own, propto, jacobian, theta, value, to, second, message) }, ())
+            (unsafe { density(model, propto, jacobian, theta, value, to, second, message) }, ())
         });
         found?;
         let (mut other, mut alone) = (f64::NAN, vec![0.0; n]);
         self.finish(|message| {
-            let (own, theta, other) = (self.pointer, theta.as_ptr(), &raw mut other);
+            let (model, theta, other) = (self.pointer, theta.as_ptr(), &raw mut other);
             let to = alone.as_mut_ptr();
             // SAFETY: as above.
-            (unsafe { gradient_alone(own, propto, jacobian, theta, other, to, message) }, ())
+            (unsafe { gradient_alone(model, propto, jacobian, theta, other, to, message) }, ())
         })?;
         assert_eq!((value, &gradient), (other, &alone));
         Ok((value, gradient, hessian))
@@ -349,10 +349,10 @@ impl Model<'_> {
         let product = self.library.function::<Product>("bs_log_density_hessian_vector_product");
         let (mut value, mut out) = (f64::NAN, vec![0.0; self.dim()]);
         self.finish(|message| {
-            let (own, theta, by) = (self.pointer, theta.as_ptr(), vector.as_ptr());
+            let (model, theta, by) = (self.pointer, theta.as_ptr(), vector.as_ptr());
             let (value, to) = (&raw mut value, out.as_mut_ptr());
             // SAFETY: arrays as long as the model's number says.
-            (unsafe { product(own, true, true, theta, by, value, to, message) }, out)
+            (unsafe { product(model, true, true, theta, by, value, to, message) }, out)
         })
     }
 }

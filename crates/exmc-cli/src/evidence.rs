@@ -38,12 +38,12 @@ pub(crate) fn loo_pits(
         return Err(Failure::new(Exit::Usage, message));
     }
     let mut rng = ChainRng::new(SEED, 0, Phase::Predictive);
-    let of = |i: usize| {
+    let pit = |i: usize| {
         let ratios: Vec<f64> = likelihood.rows[i].iter().map(|l| -l).collect();
         let weights = psis(&ratios, likelihood.relative_efficiency(i)).log_weights;
         loo_pit(&predicted[i], observed[i], &weights, rng.uniform())
     };
-    Ok((0..n).map(of).collect())
+    Ok((0..n).map(pit).collect())
 }
 
 /// Models of several runs of the same data, the best one first.
@@ -94,10 +94,10 @@ pub(crate) fn prior(directory: &Path, posterior: &Posterior) -> Result<Vec<Param
     }
     let mut made = Vec::new();
     for variable in &posterior.variables {
-        let Some((_, own)) = columns.iter().find(|(name, _)| *name == variable.name) else {
+        let Some((_, prior_columns)) = columns.iter().find(|(name, _)| *name == variable.name) else {
             continue;
         };
-        for (name, column) in variable.column_names().into_iter().zip(own) {
+        for (name, column) in variable.column_names().into_iter().zip(prior_columns) {
             made.push(Parameter::new(name, vec![column.clone()])?);
         }
     }

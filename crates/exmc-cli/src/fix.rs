@@ -46,8 +46,8 @@ impl Health {
         posterior.chains.retain(|chain| !chain.infos.is_empty());
         let (summary, totals) = (posterior.summary(), posterior.diagnostics());
         let said = posterior.judged((left_out, posterior.label_switching()), &summary);
-        let extreme = |of: &dyn Fn(&exmc_diagnose::Summary) -> f64, larger: bool| {
-            let all = summary.iter().map(|(_, s)| of(s)).filter(|x| x.is_finite());
+        let extreme = |value_of: &dyn Fn(&exmc_diagnose::Summary) -> f64, larger: bool| {
+            let all = summary.iter().map(|(_, s)| value_of(s)).filter(|x| x.is_finite());
             all.reduce(|a, b| if larger { a.max(b) } else { a.min(b) }).unwrap_or(f64::NAN)
         };
         Self {
@@ -193,18 +193,18 @@ impl Fixed {
     }
 
     pub(crate) fn to_text(&self) -> String {
-        let row = |name: &str, of: &dyn Fn(&Health) -> String| {
-            vec![name.to_owned(), of(&self.before), of(&self.after)]
+        let row = |name: &str, text_of: &dyn Fn(&Health) -> String| {
+            vec![name.to_owned(), text_of(&self.before), text_of(&self.after)]
         };
-        let whole = |x: f64| rounded(x, Some(0));
+        let integer = |x: f64| rounded(x, Some(0));
         let rows = [
             row("warnings", &|h| h.warnings.to_string()),
             row("divergences", &|h| h.divergences.to_string()),
             row("depth hits", &|h| h.depth_hits.to_string()),
             row("lowest E-BFMI", &|h| rounded(h.ebfmi, Some(2))),
             row("largest R-hat", &|h| rounded(h.rhat, Some(3))),
-            row("least bulk ESS", &|h| whole(h.ess_bulk)),
-            row("least tail ESS", &|h| whole(h.ess_tail)),
+            row("least bulk ESS", &|h| integer(h.ess_bulk)),
+            row("least tail ESS", &|h| integer(h.ess_tail)),
             row("seconds", &|h| rounded(h.seconds, Some(2))),
         ];
         let mut text = format!("\ntried: {}\n\n", self.changes.join(", "));

@@ -52,10 +52,10 @@ impl Likelihood {
         }
         let n_draws = sample.n_draws;
         let mut names = Vec::new();
-        let mut hand_on = |own: Vec<String>, rows| {
-            names.extend_from_slice(&own);
+        let mut hand_on = |block_names: Vec<String>, rows| {
+            names.extend_from_slice(&block_names);
             let (places, statements) = (Vec::new(), Vec::new());
-            take(Self { names: own, rows, n_draws, places, model: None, statements });
+            take(Self { names: block_names, rows, n_draws, places, model: None, statements });
         };
         if let Some(model) = program_of(path)? {
             let observations = model.observations(&posterior)?;
@@ -78,8 +78,8 @@ impl Likelihood {
             return Ok(None);
         }
         for first in (0..width).step_by(each) {
-            let (own, rows) = model.pointwise_of(first..width.min(first + each))?;
-            hand_on(own, rows);
+            let (block_names, rows) = model.pointwise_of(first..width.min(first + each))?;
+            hand_on(block_names, rows);
         }
         Ok(Some(Self::named(names)))
     }
@@ -154,14 +154,14 @@ impl Likelihood {
         }
         let (mut names, mut places, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut all = found.observations.iter();
-        for (of, array) in found.arrays.iter() {
+        for (variable, array) in found.arrays.iter() {
             let size = array.element_shape().len();
-            let own: Vec<&Observation> = all.by_ref().take(size).collect();
-            if !variables.is_empty() && !variables.iter().any(|name| name == of) {
+            let elements: Vec<&Observation> = all.by_ref().take(size).collect();
+            if !variables.is_empty() && !variables.iter().any(|name| name == variable) {
                 continue;
             }
-            names.extend(own.iter().map(|one| one.name.clone()));
-            places.extend(own.into_iter().map(|one| (one.of.clone(), one.index.clone())));
+            names.extend(elements.iter().map(|one| one.name.clone()));
+            places.extend(elements.into_iter().map(|one| (one.of.clone(), one.index.clone())));
             let values = array.values();
             let row = |k: usize| values.iter().skip(k).step_by(size).copied().collect();
             rows.extend((0..size).map(row));
@@ -181,8 +181,8 @@ impl Likelihood {
         labels.sort();
         labels.dedup();
         let place = |group: &String| labels.binary_search(&group).expect("labels are the groups");
-        let of: Vec<usize> = groups.iter().map(place).collect();
-        let rows = exmc_diagnose::group_log_likelihood(self.rows.iter().map(Vec::as_slice), &of);
+        let group_indices: Vec<usize> = groups.iter().map(place).collect();
+        let rows = exmc_diagnose::group_log_likelihood(self.rows.iter().map(Vec::as_slice), &group_indices);
         let names = labels.iter().map(|label| format!("{name}={label}")).collect();
         let (n_draws, places, statements) = (self.n_draws, Vec::new(), self.statements);
         Self { names, rows, n_draws, places, model: None, statements }
@@ -221,8 +221,8 @@ impl<'a> Sample<'a> {
     /// One column, chain after chain.
     pub(crate) fn column(&self, column: usize) -> Vec<f64> {
         let width = self.posterior.width();
-        let of = |chain: &&'a [f64]| chain.iter().skip(column).step_by(width).copied();
-        self.chains.iter().flat_map(of).collect()
+        let column_of = |chain: &&'a [f64]| chain.iter().skip(column).step_by(width).copied();
+        self.chains.iter().flat_map(column_of).collect()
     }
 
     /// The draws of one column.
@@ -266,8 +266,8 @@ impl RunModel {
         let position = |row: &[f64]| {
             let value = |variable: &&Variable| {
                 let shape = Shape::from(variable.shape.as_slice());
-                let own = &row[variable.offset..variable.offset + variable.len()];
-                let tensor = Tensor::real(shape, own).expect("as many columns as elements");
+                let elements = &row[variable.offset..variable.offset + variable.len()];
+                let tensor = Tensor::real(shape, elements).expect("as many columns as elements");
                 (variable.name.clone(), tensor)
             };
             let values: Values = free.iter().map(value).collect();
@@ -325,8 +325,8 @@ impl RunModel {
             if let Err(error) = instance.evaluate(position, &mut values) {
                 return Err(Failure::new(Exit::Model, error.to_string()));
             }
-            let own = &values[part.clone()];
-            rows.iter_mut().zip(own).for_each(|(row, value)| row.push(*value));
+            let terms = &values[part.clone()];
+            rows.iter_mut().zip(terms).for_each(|(row, value)| row.push(*value));
         }
         let lowered = self.bound.compiled().lowered();
         let is_masked = lowered.pointwise.iter().flat_map(|pointwise| {

@@ -39,8 +39,8 @@ pub(crate) fn paired(runs: &[Compared<'_>]) -> Result<Vec<Vec<usize>>, Failure> 
         let counts: Vec<String> = runs
             .iter()
             .map(|run| {
-                let own = run.likelihood.names.len() as u64;
-                format!("`{}` has {}", run.name, count(own, "observation"))
+                let observations = run.likelihood.names.len() as u64;
+                format!("`{}` has {}", run.name, count(observations, "observation"))
             })
             .collect();
         let message = format!("the models are not of the same data: {}", counts.join(", "));
@@ -48,10 +48,10 @@ pub(crate) fn paired(runs: &[Compared<'_>]) -> Result<Vec<Vec<usize>>, Failure> 
     }
     let observed: Vec<_> = runs.iter().map(outcomes).collect();
     let mut orders = Vec::new();
-    for (run, own) in runs.iter().zip(&observed) {
+    for (run, run_outcomes) in runs.iter().zip(&observed) {
         let order = order(&runs[0].likelihood.names, &run.likelihood.names);
-        if let (Some(first), Some(own)) = (&observed[0], own) {
-            same((&runs[0], first), (run, own), &order)?;
+        if let (Some(first), Some(run_outcomes)) = (&observed[0], run_outcomes) {
+            same((&runs[0], first), (run, run_outcomes), &order)?;
         }
         orders.push(order);
     }
@@ -71,11 +71,11 @@ fn order(names: &[String], others: &[String]) -> Vec<usize> {
 
 /// Whether the same was observed.
 fn same(
-    (run, own): (&Compared<'_>, &[Outcome]),
+    (run, run_outcomes): (&Compared<'_>, &[Outcome]),
     (other, others): (&Compared<'_>, &[Outcome]),
     order: &[usize],
 ) -> Result<(), Failure> {
-    let differ = |&(i, &k): &(usize, &usize)| !own[i].is(&others[k]);
+    let differ = |&(i, &k): &(usize, &usize)| !run_outcomes[i].is(&others[k]);
     let mut different = order.iter().enumerate().filter(differ);
     let Some((i, &k)) = different.next() else { return Ok(()) };
     let more = match different.count() as u64 {
@@ -84,7 +84,7 @@ fn same(
     };
     let message = format!(
         "the models are not of the same data: {} is {} in `{}`, {} is {} in `{}`{more}",
-        run.likelihood.names[i], own[i], run.name, other.likelihood.names[k], others[k], other.name,
+        run.likelihood.names[i], run_outcomes[i], run.name, other.likelihood.names[k], others[k], other.name,
     );
     Err(Failure::new(Exit::Model, message).hint(HINT))
 }
@@ -121,7 +121,7 @@ fn outcomes(run: &Compared<'_>) -> Option<Vec<Outcome>> {
     };
     let data: Value = serde_json::from_str(&read_text(&run.path.join("data.json")).ok()?).ok()?;
     if !places.is_empty() {
-        return places.iter().map(|(of, index)| element(data.get(of)?, index)).collect();
+        return places.iter().map(|(variable, index)| element(data.get(variable)?, index)).collect();
     }
     // Recorded by the program: an element of the data that its statements are on, if there are as
     // many.
@@ -187,12 +187,12 @@ pub(crate) fn observed_values(directory: &Path) -> Option<BTreeMap<String, Vec<f
         return values_of_model(model, data);
     };
     let data: Value = serde_json::from_str(&read_text(&directory.join("data.json")).ok()?).ok()?;
-    let of = |name: String| {
+    let values_of = |name: String| {
         let mut all = Vec::new();
         numbers(data.get(&name)?, &mut all)?;
         Some((name, all))
     };
-    program.observed_data()?.into_iter().map(of).collect()
+    program.observed_data()?.into_iter().map(values_of).collect()
 }
 
 /// The same of a JSON model, without what was censored.

@@ -55,8 +55,8 @@ pub(crate) fn free_values(
             let message = format!("there is no column of `{}`", entry.name);
             return Err(Failure::new(Exit::Model, message));
         };
-        let own = &row[variable.offset..variable.offset + variable.len()];
-        let tensor = Tensor::real(variable.shape.as_slice(), own);
+        let elements = &row[variable.offset..variable.offset + variable.len()];
+        let tensor = Tensor::real(variable.shape.as_slice(), elements);
         values.insert(
             entry.name.clone(),
             tensor.expect("a variable has as many columns as elements"),

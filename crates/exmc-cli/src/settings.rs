@@ -233,10 +233,10 @@ pub(crate) fn check(config: &SamplerConfig, dim: usize) -> Result<(), Failure> {
 pub(crate) fn in_coordinates_of(path: &Path, bound: &BoundModel) -> Result<BoundModel, Failure> {
     let record = read_record(path)?;
     let mut coordinates = bound.written_coordinates();
-    for own in &mut coordinates {
-        let before = record.coordinates.iter().find(|other| other.name == own.name);
+    for coordinate in &mut coordinates {
+        let before = record.coordinates.iter().find(|other| other.name == coordinate.name);
         if let Some(Coordinates { centred: Some(shares), .. }) = before {
-            own.shares.clone_from(shares);
+            coordinate.shares.clone_from(shares);
         }
     }
     let moved = bound.in_coordinates(&coordinates);

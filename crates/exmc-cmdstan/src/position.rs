@@ -23,15 +23,15 @@ pub fn position_of(bound: &BoundModel, values: &Values) -> Result<Vec<f64>, Stri
         let Some(found) = fitting.get(name) else { continue };
         let pairs = || given.values().iter().zip(found.values().iter());
         // Without some of its values it is drawn anew.
-        if pairs().any(|(own, _)| own.is_nan()) {
+        if pairs().any(|(given_value, _)| given_value.is_nan()) {
             continue;
         }
         let is_far =
-            |(own, found): &(&f64, &f64)| (*own - *found).abs() > TOLERANCE * own.abs().max(1.0);
-        if let Some((own, found)) = pairs().find(is_far) {
+            |(given_value, found): &(&f64, &f64)| (*given_value - *found).abs() > TOLERANCE * given_value.abs().max(1.0);
+        if let Some((given_value, found)) = pairs().find(is_far) {
             return Err(format!(
                 "error[outside-support]: the value of `{name}` does not fit its type: \
-                 {own} would have to be {found}"
+                 {given_value} would have to be {found}"
             ));
         }
     }

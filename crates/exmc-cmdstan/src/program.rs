@@ -142,8 +142,8 @@ fn payload_range(file: &mut File) -> io::Result<Option<(u64, u64)>> {
     if &tail[8..] != MAGIC {
         return Ok(None);
     }
-    let own = u64::from_le_bytes(tail[..8].try_into().unwrap_or_default());
-    Ok((length - TAIL).checked_sub(own).map(|start| (start, own)))
+    let payload_length = u64::from_le_bytes(tail[..8].try_into().unwrap_or_default());
+    Ok((length - TAIL).checked_sub(payload_length).map(|start| (start, payload_length)))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const MAX_ELEMENTS: usize = 1 << 28;
 /// # Errors
 /// What is wrong, with its line.
 pub(crate) fn to_json(text: &str) -> Result<String, String> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, offset: 0 };
     let mut entries = Vec::new();
     loop {
         reader.blanks();
@@ -43,12 +43,12 @@ pub(crate) fn to_json(text: &str) -> Result<String, String> {
 
 /// Column-major elements as nested arrays, outermost dimension first.
 fn nested(elements: &[String], extents: &[usize]) -> String {
-    fn at(elements: &[String], extents: &[usize], strides: &[usize], from: usize) -> String {
+    fn nested_from(elements: &[String], extents: &[usize], strides: &[usize], from: usize) -> String {
         let (Some(extent), Some(stride)) = (extents.first(), strides.first()) else {
             return elements[from].clone();
         };
         let inner = (0..*extent)
-            .map(|k| at(elements, &extents[1..], &strides[1..], from + k * stride))
+            .map(|k| nested_from(elements, &extents[1..], &strides[1..], from + k * stride))
             .collect::<Vec<_>>();
         format!("[{}]", inner.join(","))
     }
@@ -58,21 +58,21 @@ fn nested(elements: &[String], extents: &[usize]) -> String {
         strides.push(size);
         size *= extent;
     }
-    at(elements, extents, &strides, 0)
+    nested_from(elements, extents, &strides, 0)
 }
 
 struct Reader<'t> {
     text: &'t str,
-    at: usize,
+    offset: usize,
 }
 
 impl<'t> Reader<'t> {
     fn rest(&self) -> &'t str {
-        &self.text[self.at..]
+        &self.text[self.offset..]
     }
 
     fn expected(&self, what: &str) -> String {
-        let line = self.text[..self.at].matches('\n').count() + 1;
+        let line = self.text[..self.offset].matches('\n').count() + 1;
         let found = self.rest().lines().next().unwrap_or_default();
         let found: String = found.chars().take(20).collect();
         let found = if found.is_empty() { "the end".to_owned() } else { format!("`{found}`") };
@@ -84,17 +84,17 @@ impl<'t> Reader<'t> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start();
-            self.at += rest.len() - trimmed.len();
+            self.offset += rest.len() - trimmed.len();
             if !trimmed.starts_with('#') {
                 return;
             }
-            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+            self.offset += trimmed.find('\n').unwrap_or(trimmed.len());
         }
     }
 
     fn take(&mut self, word: &str) -> bool {
         let is_there = self.rest().starts_with(word);
-        self.at += if is_there { word.len() } else { 0 };
+        self.offset += if is_there { word.len() } else { 0 };
         is_there
     }
 
@@ -109,7 +109,7 @@ impl<'t> Reader<'t> {
         for quote in ['"', '\'', '`'] {
             if let Some(inner) = self.rest().strip_prefix(quote) {
                 let Some(end) = inner.find(quote) else { return Err(self.expected("a name")) };
-                self.at += end + 2;
+                self.offset += end + 2;
                 return Ok(inner[..end].to_owned());
             }
         }
@@ -119,7 +119,7 @@ impl<'t> Reader<'t> {
         if end == 0 || rest.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(self.expected("the name of a variable"));
         }
-        self.at += end;
+        self.offset += end;
         Ok(rest[..end].to_owned())
     }
 
@@ -134,12 +134,12 @@ impl<'t> Reader<'t> {
             self.blanks();
             let key = self.name()?;
             self.require("=")?;
-            let before = self.at;
+            let before = self.offset;
             let given = self.plain()?;
             if key == ".Dim" {
                 let extents: Option<Vec<usize>> =
                     given.elements.iter().map(|e| e.parse().ok()).collect();
-                self.at = if extents.is_none() { before } else { self.at };
+                self.offset = if extents.is_none() { before } else { self.offset };
                 found.extents = extents.ok_or_else(|| self.expected("extents"))?;
             }
             self.blanks();
@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
             }
         }
         if self.rest().starts_with("c(") || self.rest().starts_with("c (") {
-            self.at += 1;
+            self.offset += 1;
             self.require("(")?;
             let mut elements = Vec::new();
             if !self.take(")") {
@@ -215,7 +215,7 @@ impl<'t> Reader<'t> {
 
     fn blanks_in_line(&mut self) {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        self.offset += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
 
     /// A number as JSON has it; `L` behind integers is left out.
@@ -228,7 +228,7 @@ impl<'t> Reader<'t> {
         let skipped = rest.len() - unsigned.len();
         for (word, json) in [("Infinity", "Inf"), ("Inf", "Inf"), ("NaN", "NaN"), ("NA", "NaN")] {
             if unsigned.starts_with(word) {
-                self.at += skipped + word.len();
+                self.offset += skipped + word.len();
                 let sign = if json == "NaN" { "" } else { sign };
                 return Ok(format!("\"{sign}{json}\""));
             }
@@ -247,7 +247,7 @@ impl<'t> Reader<'t> {
         if digits.parse::<f64>().is_err() {
             return Err(self.expected("a number"));
         }
-        self.at += skipped + end;
+        self.offset += skipped + end;
         self.take("L");
         // JSON has a digit on both sides of a point, and no zeros before the first.
         let mut text = digits.to_owned();

@@ -74,8 +74,8 @@ impl Folder {
     fn column(&self, name: &str, variable: &str) -> Vec<f64> {
         let csv = self.csv(name);
         let width = csv.posterior.width();
-        let at = csv.posterior.variable(variable).unwrap().offset;
-        csv.posterior.chains[0].values.chunks(width).map(|row| row[at]).collect()
+        let offset = csv.posterior.variable(variable).unwrap().offset;
+        csv.posterior.chains[0].values.chunks(width).map(|row| row[offset]).collect()
     }
 }
 
@@ -207,8 +207,8 @@ fn a_metric_file_is_read_column_by_column() {
     assert!(folder.run("square", args));
     let text = folder.read("o.csv");
     let mut rows = text.lines().filter(|line| !line.starts_with('#'));
-    let at = rows.next().unwrap().split(',').position(|name| name == "A.2.1").unwrap();
-    let a: Vec<f64> = rows.map(|row| row.split(',').nth(at).unwrap().parse().unwrap()).collect();
+    let column = rows.next().unwrap().split(',').position(|name| name == "A.2.1").unwrap();
+    let a: Vec<f64> = rows.map(|row| row.split(',').nth(column).unwrap().parse().unwrap()).collect();
     let deviation = (a.iter().map(|x| x * x).sum::<f64>() / a.len() as f64).sqrt();
     // As above: an error of 4 %.
     assert!((deviation / 100.0 - 1.0).abs() < 0.25, "{deviation}");
@@ -240,9 +240,9 @@ fn what_is_integrated_out_counts_in_lp() {
     // The density at each draw, from the points themselves.
     let args = "data file=DIRd.json output file=DIRlp.csv sig_figs=17 log_prob constrained_params=DIRo.csv";
     assert!(folder.run("levels", args));
-    let (own, again) = (folder.column("o.csv", "lp__"), folder.column("lp.csv", "lp__"));
-    assert_eq!(own.len(), 20);
-    assert!(own.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-8), "{own:?} {again:?}");
+    let (sampled, again) = (folder.column("o.csv", "lp__"), folder.column("lp.csv", "lp__"));
+    assert_eq!(sampled.len(), 20);
+    assert!(sampled.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-8), "{sampled:?} {again:?}");
     let text = folder.read("o.csv");
     let metric =
         text.lines().skip_while(|line| !line.contains("Diagonal elements")).nth(1).unwrap();

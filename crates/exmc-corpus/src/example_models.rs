@@ -75,9 +75,9 @@ pub fn programs(dir: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// Where a program's data may be: beside it under its own name, or the only data of its folder.
 fn data_of(program: &Path) -> Option<PathBuf> {
-    let own = program.with_extension("data.json");
-    if own.exists() {
-        return Some(own);
+    let data_file = program.with_extension("data.json");
+    if data_file.exists() {
+        return Some(data_file);
     }
     let folder = fs::read_dir(program.parent()?).ok()?;
     let is_data = |p: &PathBuf| p.to_string_lossy().ends_with(".data.json");
@@ -140,14 +140,14 @@ fn evaluate(path: &Path, row: &mut Row) -> Result<(Outcome, Used), String> {
     let typed = program.typed();
     let counts = |kind: &StatementKind| !matches!(kind, StatementKind::Declare(_));
     row.has_model = typed.model.iter().any(|s| counts(&s.kind));
-    let own = match data_of(path) {
+    let data_text = match data_of(path) {
         Some(file) => Some(read_text(&file)),
         None if typed.data.is_empty() => Some(Ok("{}".to_owned())),
         None => None,
     };
     let mut refused = None;
-    if let Some(own) = own {
-        match own.and_then(|data| compile(&program, &data).map(|finite| (finite, data))) {
+    if let Some(data_text) = data_text {
+        match data_text.and_then(|data| compile(&program, &data).map(|finite| (finite, data))) {
             Ok((finite, data)) => return Ok((Outcome::Compiled(finite), Some((program, data)))),
             Err(error) => refused = Some(error),
         }
@@ -229,11 +229,11 @@ pub fn note(row: &Row) -> Option<String> {
 pub fn totals(rows: &[Row]) -> String {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.has_model).collect();
     let count = |keep: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| keep(row)).count();
-    let kinds = |own: bool| {
-        let of = |row: &Row| (row.data == DataSource::Own) == own;
-        let finite = |row: &Row| of(row) && matches!(row.outcome, Outcome::Compiled(true));
-        let nowhere = |row: &Row| of(row) && matches!(row.outcome, Outcome::Compiled(false));
-        let not = |row: &Row| of(row) && matches!(row.outcome, Outcome::NotCompiled(_));
+    let kinds = |uses_own_data: bool| {
+        let matches_source = |row: &Row| (row.data == DataSource::Own) == uses_own_data;
+        let finite = |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::Compiled(true));
+        let nowhere = |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::Compiled(false));
+        let not = |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::NotCompiled(_));
         format!(
             "{} compile, {} compile and are nowhere finite, {} do not compile",
             count(&finite),

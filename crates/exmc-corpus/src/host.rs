@@ -114,12 +114,12 @@ pub fn compare(
             Err(error) => return Err(format!("on the host: {}", error.message)),
         };
         match (&on_host, graph.is_finite()) {
-            (Ok(own), true) if own.is_finite() => {
+            (Ok(host_value), true) if host_value.is_finite() => {
                 found.finite += 1;
-                found.value = found.value.max(apart(*own, graph));
+                found.value = found.value.max(apart(*host_value, graph));
                 found.note_transformed(program, &env, &full, &transformed);
                 if let Some(slopes) = &slopes {
-                    found.note_gradient(&mut on_tape, *own, slopes, &full, &point)?;
+                    found.note_gradient(&mut on_tape, *host_value, slopes, &full, &point)?;
                 }
                 let (proportional, _) = outputs(&dropped, &point)?;
                 let constant = graph - proportional;
@@ -128,11 +128,11 @@ pub fn compare(
                 let difference = (constant - base).abs() / graph.abs().max(size).max(1.0);
                 found.constant = found.constant.max(difference);
             }
-            (Ok(own), true) => {
-                found.disputed.push(format!("the graph has {graph}, the host {own}"))
+            (Ok(host_value), true) => {
+                found.disputed.push(format!("the graph has {graph}, the host {host_value}"))
             }
-            (Ok(own), false) if own.is_finite() => {
-                found.disputed.push(format!("the graph has {graph}, the host {own}"));
+            (Ok(host_value), false) if host_value.is_finite() => {
+                found.disputed.push(format!("the graph has {graph}, the host {host_value}"));
             }
             (Err(why), true) => {
                 found.disputed.push(format!("the graph has {graph}, the host {why}"))
@@ -184,7 +184,7 @@ impl HostAgreement {
     fn note_gradient(
         &mut self,
         on_tape: &mut Evaluator,
-        own: f64,
+        host_value: f64,
         slopes: &Slopes,
         full: &StanLowered,
         point: &[f64],
@@ -193,12 +193,12 @@ impl HostAgreement {
         let value = match on_tape.evaluate(point, &mut gradient) {
             Ok(value) => value,
             Err(error) => {
-                self.disputed.push(format!("the host has {own}, its tape {}", error.message));
+                self.disputed.push(format!("the host has {host_value}, its tape {}", error.message));
                 return Ok(());
             }
         };
-        if apart(own, value) > TOLERANCE {
-            self.disputed.push(format!("the host has {own}, its tape {value}"));
+        if apart(host_value, value) > TOLERANCE {
+            self.disputed.push(format!("the host has {host_value}, its tape {value}"));
         }
         let graph = evaluate(&slopes.graph, &slopes.nodes, &|name| input(full, point, name));
         let graph = graph.map_err(|e| e.to_string())?;
@@ -233,15 +233,15 @@ impl HostAgreement {
             };
             let id = program.variables.iter().enumerate().find(is_it);
             let Some(value) = id.and_then(|(k, _)| env.get(VariableId(k as u32))) else { continue };
-            let own: Vec<f64> = match value {
+            let numbers: Vec<f64> = match value {
                 Value::Int(i) => vec![*i as f64],
                 Value::Real(x) => vec![*x],
                 Value::Ints(n) => n.values.iter().map(|i| *i as f64).collect(),
                 Value::Reals(n) => n.values.to_vec(),
                 _ => continue,
             };
-            let mut worst = if own.len() == tensor.values().len() { 0.0 } else { f64::INFINITY };
-            for (a, b) in own.iter().zip(tensor.values()) {
+            let mut worst = if numbers.len() == tensor.values().len() { 0.0 } else { f64::INFINITY };
+            for (a, b) in numbers.iter().zip(tensor.values()) {
                 worst = f64::max(worst, apart(*a, *b));
             }
             if worst > self.transformed.0 {

@@ -203,8 +203,8 @@ fn points(dim: usize) -> Vec<Vec<f64>> {
 
 fn values(model: &StanModel, points: &[Vec<f64>]) -> Vec<(f64, Vec<f64>)> {
     let nothing = |dim: usize| (f64::NAN, vec![f64::NAN; dim]);
-    let at = |point: &Vec<f64>| model.bound().logp_grad(point).unwrap_or(nothing(point.len()));
-    points.iter().map(at).collect()
+    let evaluate = |point: &Vec<f64>| model.bound().logp_grad(point).unwrap_or(nothing(point.len()));
+    points.iter().map(evaluate).collect()
 }
 
 fn all_finite(x: &[f64]) -> bool {
@@ -278,20 +278,20 @@ fn differences(ours: &[(f64, Vec<f64>)], answer: &Answer) -> Agreement {
     let (own_base, other_base) = ours
         .iter()
         .zip(&answer.lp)
-        .map(|((own, _), lp)| (*own, *lp))
-        .filter(|(own, lp)| own.is_finite() && lp.is_finite())
+        .map(|((our_lp, _), lp)| (*our_lp, *lp))
+        .filter(|(our_lp, lp)| our_lp.is_finite() && lp.is_finite())
         .min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
         .unwrap_or((f64::NAN, f64::NAN));
     found.constant = own_base - other_base;
-    for ((own, gradient), (lp, expected)) in ours.iter().zip(answer.points()) {
+    for ((our_lp, gradient), (lp, expected)) in ours.iter().zip(answer.points()) {
         let (mine, other) =
-            (own.is_finite() && all_finite(gradient), lp.is_finite() && all_finite(expected));
+            (our_lp.is_finite() && all_finite(gradient), lp.is_finite() && all_finite(expected));
         if !(mine && other) {
             found.disputed += usize::from(mine != other);
             continue;
         }
         found.points += 1;
-        let [value, slope] = difference((own - own_base + other_base, gradient), (lp, expected));
+        let [value, slope] = difference((our_lp - own_base + other_base, gradient), (lp, expected));
         found.value = found.value.max(value);
         found.gradient = found.gradient.max(slope);
     }
@@ -316,20 +316,20 @@ fn beside_noise(
 ) -> Agreement {
     let mut noise = [0.0_f64; 2];
     let mut within = found.points > 0;
-    for (k, ((own, gradient), (lp, expected))) in ours.iter().zip(answer.points()).enumerate() {
+    for (k, ((our_lp, gradient), (lp, expected))) in ours.iter().zip(answer.points()).enumerate() {
         let around = || neighbours.iter().filter_map(|n| n.points().nth(k));
         let finite = |lp: f64, gradient: &[f64]| lp.is_finite() && all_finite(gradient);
-        let (mine, other) = (finite(*own, gradient), finite(lp, expected));
+        let (mine, other) = (finite(*our_lp, gradient), finite(lp, expected));
         if !(mine && other) {
             // A point at the edge of what can be evaluated is disputed by the oracle's own
             // neighbours.
             within &= mine == other || around().any(|(lp, g)| finite(lp, g) != other);
             continue;
         }
-        let apart = difference((own - found.constant, gradient), (lp, expected));
+        let apart = difference((our_lp - found.constant, gradient), (lp, expected));
         let mut own_noise = [0.0_f64; 2];
-        for (lp_there, there) in around() {
-            let moved = difference((lp_there, there), (lp, expected));
+        for (neighbour_lp, neighbour_gradient) in around() {
+            let moved = difference((neighbour_lp, neighbour_gradient), (lp, expected));
             for (noise, moved) in own_noise.iter_mut().zip(moved) {
                 *noise = if moved.is_finite() { noise.max(moved) } else { f64::INFINITY };
             }

@@ -81,8 +81,8 @@ pub fn compare_quantities(program: &Program, data: &str) -> Result<QuantitiesAgr
         for (block, compiled) in blocks.iter().zip(&compiled) {
             let Some((parts, graph)) = compiled else { continue };
             let mut host = known.clone();
-            let own = block.recorded.iter().map(|(id, _)| *id);
-            for (id, value) in values.iter().filter(|(id, _)| own.clone().any(|other| other == *id))
+            let recorded_ids = block.recorded.iter().map(|(id, _)| *id);
+            for (id, value) in values.iter().filter(|(id, _)| recorded_ids.clone().any(|other| other == *id))
             {
                 host.set(*id, value.clone());
             }
@@ -107,10 +107,10 @@ pub fn compare_quantities(program: &Program, data: &str) -> Result<QuantitiesAgr
                     found.worst = (f64::INFINITY, "too few numbers".to_owned());
                     break;
                 }
-                let (own, others) = rest.split_at(expected.len());
+                let (elements, others) = rest.split_at(expected.len());
                 rest = others;
                 let variable = block.program.variable(*id);
-                found.note(&variable.name, own, &expected);
+                found.note(&variable.name, elements, &expected);
             }
         }
         // The third value: transformed parameters as they were compiled with the density.
@@ -119,11 +119,11 @@ pub fn compare_quantities(program: &Program, data: &str) -> Result<QuantitiesAgr
         let mut interpreter = Interpreter::new(program, settings.clone());
         if interpreter.transform_parameters(&mut host).is_ok() {
             for (id, value) in values.iter().skip(parameters.len()) {
-                let (Some(own), Some(expected)) = (numbers(value), host.get(*id).and_then(numbers))
+                let (Some(computed), Some(expected)) = (numbers(value), host.get(*id).and_then(numbers))
                 else {
                     continue;
                 };
-                found.note(&program.variable(*id).name, &own, &expected);
+                found.note(&program.variable(*id).name, &computed, &expected);
             }
         }
     }
@@ -195,13 +195,13 @@ fn split_values(
     let mut rest = trace;
     let each = recorded.iter().map(|(id, unset)| {
         let len = numbers(unset)?.len();
-        let (own, others) = rest.split_at_checked(len)?;
+        let (elements, others) = rest.split_at_checked(len)?;
         rest = others;
         let value = match unset {
-            Value::Real(_) => Value::Real(*own.first()?),
+            Value::Real(_) => Value::Real(*elements.first()?),
             Value::Reals(n) => {
                 let mut n = n.clone();
-                n.make_mut().copy_from_slice(own);
+                n.make_mut().copy_from_slice(elements);
                 Value::Reals(n)
             }
             _ => return None,
@@ -218,9 +218,9 @@ fn evaluate_block(graph: &LoweredQuantities, trace: &[f64]) -> Result<Option<Vec
         _ => String::new(),
     };
     let inputs = |wanted: &str| {
-        let (node, at) = graph.parameters.iter().find(|(node, _)| name(*node) == wanted)?;
+        let (node, offset) = graph.parameters.iter().find(|(node, _)| name(*node) == wanted)?;
         let shape = graph.graph.shape(*node).clone();
-        let values = trace.get(*at..*at + shape.len())?;
+        let values = trace.get(*offset..*offset + shape.len())?;
         Tensor::real(shape, values)
     };
     let mut nodes = vec![graph.failed];

@@ -125,7 +125,7 @@ pub fn compare(
     for (name, theirs) in reference {
         let column = names
             .iter()
-            .position(|own| own == name)
+            .position(|candidate| candidate == name)
             .ok_or_else(|| format!("the posterior has no column `{name}`"))?;
         let columns = posterior.column(column);
         let slices: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();

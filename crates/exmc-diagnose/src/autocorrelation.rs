@@ -35,8 +35,8 @@ pub fn autocorrelation(chain: &[f64]) -> Vec<f64> {
         return Vec::new();
     }
     let mut covariance = Autocovariance::new(&centred, centred.len());
-    let variance = covariance.at(0);
-    (0..centred.len()).map(|lag| covariance.at(lag) / variance).collect()
+    let variance = covariance.at_lag(0);
+    (0..centred.len()).map(|lag| covariance.at_lag(lag) / variance).collect()
 }
 
 /// Copies half chains into `buffer`, each less its own mean, and appends the means to `means`.
@@ -64,7 +64,7 @@ impl<'a> Autocovariance<'a> {
     }
 
     /// The average over chains of the autocovariance at `lag < n_draws`.
-    pub(crate) fn at(&mut self, lag: usize) -> f64 {
+    pub(crate) fn at_lag(&mut self, lag: usize) -> f64 {
         if self.transformed.is_empty() {
             if lag <= DIRECT_LAGS {
                 return self.direct(lag);

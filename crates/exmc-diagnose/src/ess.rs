@@ -105,7 +105,7 @@ pub fn ess_folded(draws: &Draws) -> f64 {
 /// **Reference**: ArviZ `ess(method="identity")`.
 pub fn ess_plain(draws: &Draws) -> f64 {
     Sample::gather(draws).map_or(f64::NAN, |sample| {
-        ess_of_halves(Halves::whole(sample.values(), draws.n_draws()), &mut Vec::new())
+        ess_of_halves(Halves::unsplit(sample.values(), draws.n_draws()), &mut Vec::new())
     })
 }
 
@@ -127,10 +127,10 @@ pub(crate) fn ess_of_halves(halves: Halves, buffer: &mut Vec<f64>) -> f64 {
     centre_halves(halves, buffer, &mut means);
     let mut covariance = Autocovariance::new(buffer, n_draws);
     let n = n_draws as f64;
-    let biased = covariance.at(0);
+    let biased = covariance.at_lag(0);
     let within = biased * n / (n - 1.0);
     let pooled = biased + variance_of(&means, mean_of(&means));
-    let mut rho_at = |lag| 1.0 - (within - covariance.at(lag)) / pooled;
+    let mut rho_at = |lag| 1.0 - (within - covariance.at_lag(lag)) / pooled;
 
     // `rho[t]` for the lags kept so far; even and odd lags come in pairs.
     let (mut even, mut odd) = (1.0, rho_at(1));

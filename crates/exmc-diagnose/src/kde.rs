@@ -86,7 +86,7 @@ fn smooth(values: &[f64], sigma: f64) -> Vec<f64> {
         exp(-0.5 * z * z) / (sigma * (2.0 * PI).sqrt())
     };
     let kernel: Vec<f64> = (0..=reach).map(weight).collect();
-    let at = |i: isize| -> f64 {
+    let value_at = |i: isize| -> f64 {
         let inside = if i < 0 {
             -1 - i
         } else if i >= n {
@@ -99,8 +99,8 @@ fn smooth(values: &[f64], sigma: f64) -> Vec<f64> {
     };
     (0..n)
         .map(|i| {
-            let sides = (1..=reach).map(|d| kernel[d as usize] * (at(i - d) + at(i + d)));
-            kernel[0] * at(i) + sides.sum::<f64>()
+            let sides = (1..=reach).map(|d| kernel[d as usize] * (value_at(i - d) + value_at(i + d)));
+            kernel[0] * value_at(i) + sides.sum::<f64>()
         })
         .collect()
 }

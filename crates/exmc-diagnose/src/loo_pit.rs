@@ -3,16 +3,17 @@
 
 use exmc_math::{exp, log_sum_exp};
 
-/// Share of the weighted predictions below `observed`, plus `at` times the share equal to it.
+/// Share of the weighted predictions below `observed`, plus `fraction` times the share equal to it.
 ///
 /// Over the observations of a calibrated model these are uniform on $(0, 1)$. For continuous
-/// predictions nothing is equal and `at` does not matter; for discrete ones draw `at` uniformly,
-/// one for each observation, or take 1/2 for the middle of the step.
+/// predictions nothing is equal and `fraction` does not matter; for discrete ones draw `fraction`
+/// uniformly, one for each observation, or take 1/2 for the middle of the step.
 ///
 /// **Shapes**: one prediction of this observation and one log weight a draw; [`crate::psis`] of the
-/// negative log likelihood gives the weights. **Domain and edges**: `at` in `[0, 1]`, else NaN; NaN
-/// among predictions or weights gives NaN. The result lies in `[0, 1]`. **Reference**: Gelfand, Dey
-/// and Chang 1992; Czado, Gneiting and Held 2009 for the randomised form; ArviZ `loo_pit`.
+/// negative log likelihood gives the weights. **Domain and edges**: `fraction` in `[0, 1]`, else
+/// NaN; NaN among predictions or weights gives NaN. The result lies in `[0, 1]`. **Reference**:
+/// Gelfand, Dey and Chang 1992; Czado, Gneiting and Held 2009 for the randomised form; ArviZ
+/// `loo_pit`.
 ///
 /// # Panics
 /// When the lengths differ.
@@ -23,10 +24,10 @@ use exmc_math::{exp, log_sum_exp};
 /// assert!((loo_pit(&counts, 1.0, &[0.0; 4], 0.0) - 0.25).abs() < 1e-15);
 /// assert!((loo_pit(&counts, 1.0, &[0.0; 4], 1.0) - 0.75).abs() < 1e-15);
 /// ```
-pub fn loo_pit(predictions: &[f64], observed: f64, log_weights: &[f64], at: f64) -> f64 {
+pub fn loo_pit(predictions: &[f64], observed: f64, log_weights: &[f64], fraction: f64) -> f64 {
     assert_eq!(predictions.len(), log_weights.len(), "one weight for each prediction");
     let unknown = observed.is_nan() || predictions.iter().any(|x| x.is_nan());
-    if unknown || !(0.0..=1.0).contains(&at) {
+    if unknown || !(0.0..=1.0).contains(&fraction) {
         return f64::NAN;
     }
     let total = log_sum_exp(log_weights);
@@ -36,5 +37,5 @@ pub fn loo_pit(predictions: &[f64], observed: f64, log_weights: &[f64], at: f64)
     };
     let below = share(&|x| x < observed);
     let equal = share(&|x| x == observed);
-    (below + at * equal).min(1.0)
+    (below + fraction * equal).min(1.0)
 }

@@ -35,7 +35,7 @@ pub fn nested_rhat(draws: &Draws, groups: &[usize]) -> f64 {
     let median = quantile_of_sorted(&sorted, 0.5);
     let folded: Vec<f64> = split.iter().map(|x| (x - median).abs()).collect();
     let value = |values: &[f64]| {
-        nested(Halves::whole(&rank_scores(values), halves.len()), &of_half, n_groups)
+        nested(Halves::unsplit(&rank_scores(values), halves.len()), &of_half, n_groups)
     };
     value(&split).max(value(&folded))
 }
@@ -47,10 +47,10 @@ fn nested(chains: Halves, groups: &[usize], n_groups: usize) -> f64 {
     let mut group_means = Vec::with_capacity(n_groups);
     let mut within = 0.0;
     for g in 0..n_groups {
-        let of = |values: &[f64]| -> Vec<f64> {
-            values.iter().zip(groups).filter(|&(_, &of)| of == g).map(|(x, _)| *x).collect()
+        let of_group = |values: &[f64]| -> Vec<f64> {
+            values.iter().zip(groups).filter(|&(_, &group)| group == g).map(|(x, _)| *x).collect()
         };
-        let (means, variances) = (of(&means), of(&variances));
+        let (means, variances) = (of_group(&means), of_group(&variances));
         let mean = mean_of(&means);
         within += mean_of(&variances) + variance_of(&means, mean);
         group_means.push(mean);

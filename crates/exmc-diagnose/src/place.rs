@@ -66,8 +66,8 @@ pub fn chains_apart(draws: &Draws) -> Vec<usize> {
         (above.1 - below.1, 2.0 * below.2.max(above.2))
     };
     let widest = (1..chains.len()).max_by(|&a, &b| gap(a).0.total_cmp(&gap(b).0));
-    let Some(at) = widest.filter(|&k| gap(k).0 > gap(k).1) else { return Vec::new() };
-    let (below, above) = chains.split_at(at);
+    let Some(split) = widest.filter(|&k| gap(k).0 > gap(k).1) else { return Vec::new() };
+    let (below, above) = chains.split_at(split);
     let mut few: Vec<usize> =
         if below.len() <= above.len() { below } else { above }.iter().map(|c| c.0).collect();
     few.sort_unstable();
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn chains_on_the_other_side_of_a_gap() {
-        let at = |middle: f64| -> Vec<f64> {
+        let chain_around = |middle: f64| -> Vec<f64> {
             (0..50).map(|t| middle + (f64::from(t) * 0.7).sin()).collect()
         };
-        let rows = [at(0.0), at(0.3), at(9.0), at(-0.2)];
+        let rows = [chain_around(0.0), chain_around(0.3), chain_around(9.0), chain_around(-0.2)];
         let chains: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
         assert_eq!(chains_apart(&Draws::new(&chains).unwrap()), [2]);
         let near: Vec<&[f64]> = vec![&rows[0], &rows[1], &rows[3]];

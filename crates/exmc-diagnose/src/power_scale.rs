@@ -93,8 +93,8 @@ pub struct PowerScaling {
 impl PowerScaling {
     /// From the log density of the component at every draw; see [`power_scale_weights`].
     pub fn new(component: &Draws) -> Self {
-        let of = |alpha| power_scale_weights(component, alpha);
-        let (lower, upper) = (of(POWERS.0), of(POWERS.1));
+        let weights_of = |alpha| power_scale_weights(component, alpha);
+        let (lower, upper) = (weights_of(POWERS.0), weights_of(POWERS.1));
         let weights = |w: &PsisWeights| w.log_weights.iter().map(|l| exp(*l)).collect();
         PowerScaling {
             pareto_k: lower.pareto_k().max(upper.pareto_k()),

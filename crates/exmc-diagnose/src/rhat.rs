@@ -51,7 +51,7 @@ pub fn plain_rhat(draws: &Draws) -> f64 {
         return f64::NAN;
     }
     Sample::gather(draws)
-        .map_or(f64::NAN, |sample| rhat_of_halves(Halves::whole(sample.values(), draws.n_draws())))
+        .map_or(f64::NAN, |sample| rhat_of_halves(Halves::unsplit(sample.values(), draws.n_draws())))
 }
 
 /// $\sqrt{(B/W + n - 1)/n}$ over half chains; 0/0 gives NaN, a positive $B$ over 0 gives +inf.

@@ -18,9 +18,9 @@ pub fn mode(draws: &Draws) -> f64 {
         let half = rest.len().div_ceil(2);
         let widths = rest.iter().zip(&rest[half - 1..]).map(|(low, high)| high - low);
         let (mut best, mut narrowest) = (0, f64::INFINITY);
-        for (at, width) in widths.enumerate() {
+        for (start, width) in widths.enumerate() {
             if width < narrowest {
-                (best, narrowest) = (at, width);
+                (best, narrowest) = (start, width);
             }
         }
         rest = &rest[best..best + half];
@@ -54,12 +54,12 @@ mod tests {
 
     #[test]
     fn small_cases_by_hand() {
-        let of = |values: &[f64], f: fn(&Draws) -> f64| f(&Draws::new(&[values]).unwrap());
-        assert_eq!(of(&[4.0], mode), 4.0);
-        assert_eq!(of(&[4.0, 5.0], mode), 4.5);
-        assert_eq!(of(&[0.0, 9.0, 9.1, 9.25, 20.0], mode), 9.05);
-        assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 100.0], median_absolute_deviation), 1.0);
-        assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 100.0], interquartile_range), 2.0);
-        assert!(of(&[1.0, f64::NAN], mode).is_nan());
+        let evaluate = |values: &[f64], f: fn(&Draws) -> f64| f(&Draws::new(&[values]).unwrap());
+        assert_eq!(evaluate(&[4.0], mode), 4.0);
+        assert_eq!(evaluate(&[4.0, 5.0], mode), 4.5);
+        assert_eq!(evaluate(&[0.0, 9.0, 9.1, 9.25, 20.0], mode), 9.05);
+        assert_eq!(evaluate(&[1.0, 2.0, 3.0, 4.0, 100.0], median_absolute_deviation), 1.0);
+        assert_eq!(evaluate(&[1.0, 2.0, 3.0, 4.0, 100.0], interquartile_range), 2.0);
+        assert!(evaluate(&[1.0, f64::NAN], mode).is_nan());
     }
 }

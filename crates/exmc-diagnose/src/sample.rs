@@ -209,9 +209,9 @@ fn sort_positions(values: &[f64], order: &mut Vec<(u64, usize)>, starts: &mut Ve
     }
     // `starts[b + 1]` is where bucket b begins, and in the end where it ends.
     for (i, x) in values.iter().enumerate() {
-        let at = &mut starts[bucket(*x) + 1];
-        order[*at as usize] = (sort_key(*x), i);
-        *at += 1;
+        let slot = &mut starts[bucket(*x) + 1];
+        order[*slot as usize] = (sort_key(*x), i);
+        *slot += 1;
     }
     for ends in starts.windows(2) {
         if ends[1] - ends[0] > 1 {

@@ -21,7 +21,7 @@ impl<'a> Halves<'a> {
     }
 
     /// The chains themselves, unsplit.
-    pub(crate) fn whole(values: &'a [f64], n_draws: usize) -> Self {
+    pub(crate) fn unsplit(values: &'a [f64], n_draws: usize) -> Self {
         debug_assert!(n_draws >= 2 && values.len().is_multiple_of(n_draws));
         Halves { values, n_draws, parts: 1 }
     }

@@ -97,8 +97,8 @@ fn moment_matching_repairs_an_outlier() {
     let mu = draws_of(mean, sd, 1000, 3);
     let log_density =
         |m: &[f64]| normal(m[0], 0.0, 10.0) + y.iter().map(|y| normal(*y, m[0], 1.0)).sum::<f64>();
-    let at: Vec<f64> = mu.iter().map(|m| log_density(&[*m])).collect();
-    let draws = UnconstrainedDraws { positions: &mu, log_density: &at };
+    let log_densities: Vec<f64> = mu.iter().map(|m| log_density(&[*m])).collect();
+    let draws = UnconstrainedDraws { positions: &mu, log_density: &log_densities };
     let exact = exact_elpd(&y, 10.0, 5);
     for split in [true, false] {
         let mut matching = MomentMatching::default();
@@ -161,8 +161,8 @@ fn moment_matching_moves_covariances() {
             [mean[0] + factor[0] * a, mean[1] + factor[1] * a + factor[2] * b]
         })
         .collect();
-    let at: Vec<f64> = positions.chunks_exact(2).map(log_density).collect();
-    let draws = UnconstrainedDraws { positions: &positions, log_density: &at };
+    let log_densities: Vec<f64> = positions.chunks_exact(2).map(log_density).collect();
+    let draws = UnconstrainedDraws { positions: &positions, log_density: &log_densities };
     let (mean, cov) = gaussian(11);
     let predicted = mean[0] + mean[1] * x[11][1];
     let spread = cov[0] + 2.0 * cov[1] * x[11][1] + cov[2] * x[11][1] * x[11][1];

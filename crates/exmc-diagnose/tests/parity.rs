@@ -27,7 +27,7 @@ const OPTIMISED: f64 = 1e-6;
 struct Table(BTreeMap<String, (f64, String, usize, f64)>);
 
 impl Table {
-    fn add(&mut self, statistic: &str, at: &str, tolerance: f64, found: f64, expected: &Value) {
+    fn add(&mut self, statistic: &str, label: &str, tolerance: f64, found: f64, expected: &Value) {
         let expected = expected.as_f64().unwrap_or(f64::NAN);
         let both = found.is_nan() && expected.is_nan()
             || found == f64::INFINITY && expected.is_nan()
@@ -37,20 +37,20 @@ impl Table {
         let difference = if difference.is_nan() { f64::INFINITY } else { difference };
         let row = self.0.entry(statistic.to_owned()).or_default();
         if row.2 == 0 || difference > row.0 {
-            (row.0, row.1) = (difference, format!("{at}: {found:.12e}, {expected:.12e}"));
+            (row.0, row.1) = (difference, format!("{label}: {found:.12e}, {expected:.12e}"));
         }
         row.2 += 1;
         row.3 = tolerance;
     }
 
-    fn add_all(&mut self, statistic: &str, at: &str, tolerance: f64, found: &[f64], all: &Value) {
+    fn add_all(&mut self, statistic: &str, label: &str, tolerance: f64, found: &[f64], all: &Value) {
         let expected = all.as_array().expect("several values");
         if found.len() != expected.len() {
-            let at = format!("{at}: {found:?}, {expected:?}");
-            self.add(statistic, &at, tolerance, f64::INFINITY, &Value::from(0.0));
+            let label = format!("{label}: {found:?}, {expected:?}");
+            self.add(statistic, &label, tolerance, f64::INFINITY, &Value::from(0.0));
         }
         for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
-            self.add(statistic, &format!("{at}, {i}"), tolerance, *found, expected);
+            self.add(statistic, &format!("{label}, {i}"), tolerance, *found, expected);
         }
     }
 }
@@ -188,16 +188,16 @@ fn compare_loo(table: &mut Table, name: &str, log_lik: &[Vec<f64>], expected: &V
         let tail = tail_length(n_draws, r);
         let mut builder = LooBuilder::new();
         for (i, row) in log_lik.iter().enumerate() {
-            let own = builder.push(row, r);
+            let observation = builder.push(row, r);
             let mut sorted = row.clone();
             sorted.sort_by(f64::total_cmp);
             if sorted[tail] == sorted[tail - 1] {
                 continue;
             }
-            let of = |what: &str| &old[name][format!("{what} {efficiency}")][i];
-            let at = format!("{name}, {i}");
-            table.add("psis k (ArviZ 0.23)", &at, SMOOTHED, own.pareto_k, of("k"));
-            table.add("loo elpd (ArviZ 0.23)", &at, SMOOTHED, own.elpd, of("elpd"));
+            let expected_of = |what: &str| &old[name][format!("{what} {efficiency}")][i];
+            let label = format!("{name}, {i}");
+            table.add("psis k (ArviZ 0.23)", &label, SMOOTHED, observation.pareto_k, expected_of("k"));
+            table.add("loo elpd (ArviZ 0.23)", &label, SMOOTHED, observation.elpd, expected_of("elpd"));
         }
     }
     let efficiencies: Vec<f64> = log_lik
@@ -288,9 +288,9 @@ fn compare_components(table: &mut Table, name: &str, entry: &Value, expected: &V
             let values = rows(values);
             let chains = slices(&values);
             let found = scaling.sensitivity(&Draws::new(&chains).unwrap());
-            let at = format!("{name}, {what}, {variable}");
+            let label = format!("{name}, {what}, {variable}");
             let expected = &expected[format!("{what} {variable}")];
-            table.add("power-scaling sensitivity", &at, SMOOTHED, found, expected);
+            table.add("power-scaling sensitivity", &label, SMOOTHED, found, expected);
         }
     }
 }
@@ -307,8 +307,8 @@ fn compare_models(table: &mut Table, all: &Value) {
         .collect();
     let pointwise = slices(&elpd);
     let rows = compare(&pointwise).unwrap();
-    let at = |k: usize| rows.iter().find(|r| r.model == k).unwrap();
-    let column = |f: fn(&Comparison) -> f64| (0..3).map(|k| f(at(k))).collect::<Vec<f64>>();
+    let row_of = |k: usize| rows.iter().find(|r| r.model == k).unwrap();
+    let column = |f: fn(&Comparison) -> f64| (0..3).map(|k| f(row_of(k))).collect::<Vec<f64>>();
     let against = |f: fn(&Comparison) -> f64| -> Vec<f64> {
         // The best model is the reference, and it is the first of the three.
         assert_eq!(rows[0].model, 0);
@@ -329,8 +329,8 @@ fn compare_models(table: &mut Table, all: &Value) {
     table.add_all("pseudo-BMA weights", "models", TOLERANCE, &plain, &expected["pseudo-bma"]);
     // The optimum is at least as high as scipy's.
     let theirs: Vec<f64> = serde_json::from_value(expected["stacking"].clone()).unwrap();
-    let (own, theirs) = (mixture_score(&pointwise, &weights), mixture_score(&pointwise, &theirs));
-    assert!(own >= theirs - 1e-13, "{own} {theirs}");
+    let (our_score, theirs) = (mixture_score(&pointwise, &weights), mixture_score(&pointwise, &theirs));
+    assert!(our_score >= theirs - 1e-13, "{our_score} {theirs}");
 
     let r2 = &all["r2"];
     let mu = self::rows(&r2["mu"]);
@@ -362,7 +362,7 @@ fn statistics_equal_arviz_on_stored_posteriors() {
             let values = rows(values);
             let chains = slices(&values);
             let draws = Draws::new(&chains).unwrap();
-            let at = format!("{name}, {variable}");
+            let label = format!("{name}, {variable}");
             for (key, expected) in statistics.as_object().unwrap() {
                 let (kind, found) = of_scalar(key, &draws, &chains);
                 let expected = if expected.is_array() {
@@ -372,7 +372,7 @@ fn statistics_equal_arviz_on_stored_posteriors() {
                 };
                 table.add_all(
                     &kind,
-                    &format!("{at}, {key}"),
+                    &format!("{label}, {key}"),
                     tolerance_of(&kind),
                     &found,
                     &expected,
@@ -406,7 +406,7 @@ fn statistics_equal_arviz_on_stored_posteriors() {
         .0
         .iter()
         .filter(|(_, (difference, _, _, tolerance))| difference > tolerance)
-        .map(|(statistic, (difference, at, _, _))| format!("{statistic}: {difference:.1e} at {at}"))
+        .map(|(statistic, (difference, label, _, _))| format!("{statistic}: {difference:.1e} at {label}"))
         .collect();
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }

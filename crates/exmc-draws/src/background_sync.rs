@@ -47,8 +47,8 @@ impl SyncThread {
     pub(crate) fn start(disk: Disk) -> Self {
         let (tasks, incoming) = channel();
         let failed = Arc::new(AtomicBool::new(false));
-        let (own, told) = (disk.clone(), Arc::clone(&failed));
-        let run = move || run(&own, &told, incoming);
+        let (thread_disk, told) = (disk.clone(), Arc::clone(&failed));
+        let run = move || run(&thread_disk, &told, incoming);
         let thread = thread::Builder::new().name("exmc-disk".into()).spawn(run);
         Self { tasks: thread.is_ok().then_some(tasks), disk, failed }
     }

@@ -81,13 +81,13 @@ impl Drop for Shared {
 fn run(shared: &Weak<Shared>) {
     let mut idle = 0;
     loop {
-        let Some(own) = shared.upgrade() else { return };
-        let files = own.files.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
+        let Some(upgraded) = shared.upgrade() else { return };
+        let files = upgraded.files.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
         let written: usize = files.iter().filter_map(|file| file.upgrade()?.write_waiting()).sum();
         idle = if written > 0 { 0 } else { idle + 1 };
         let rests = idle > LOOKS;
-        own.rests.store(rests, Ordering::Relaxed);
-        drop(own);
+        upgraded.rests.store(rests, Ordering::Relaxed);
+        drop(upgraded);
         if rests {
             thread::park_timeout(REST);
         } else {

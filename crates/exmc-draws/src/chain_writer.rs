@@ -295,8 +295,8 @@ impl ChainWriter {
     /// Whether it is time for a checkpoint.
     pub fn is_checkpoint_due(&mut self) -> bool {
         let now = self.clock.look();
-        let own = &self.checkpoints;
-        now.saturating_duration_since(own.last) >= own.wait && own.settled.load(Ordering::Acquire)
+        let checkpoints = &self.checkpoints;
+        now.saturating_duration_since(checkpoints.last) >= checkpoints.wait && checkpoints.settled.load(Ordering::Acquire)
     }
 
     /// Stores where the chain stands, which must be behind the draw that was appended last. Waits

@@ -92,8 +92,8 @@ pub(crate) fn decode(
     if length != contents as u64 {
         return Err("it is cut off");
     }
-    let (whole, stored) = bytes.split_at(HEADER + contents);
-    if stored != checksum(whole).to_le_bytes() {
+    let (payload, stored) = bytes.split_at(HEADER + contents);
+    if stored != checksum(payload).to_le_bytes() {
         return Err("it is damaged");
     }
     if header[12..16] != chain.to_le_bytes() || header[16..48] != *identity {
@@ -431,9 +431,9 @@ impl In<'_> {
     /// No memory is asked for that the bytes do not fill.
     fn numbers(&mut self) -> Option<Vec<f64>> {
         let bytes = usize::try_from(self.u64()?).ok()?.checked_mul(8)?;
-        let (own, rest) = self.0.split_at_checked(bytes)?;
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
-        Some(own.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number)).collect())
+        Some(taken.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number)).collect())
     }
 
     fn moments(&mut self) -> Option<RunningMoments> {
@@ -516,10 +516,10 @@ mod tests {
         assert!(pieces.len() > 10 && pieces.iter().all(|piece| piece.len() < PIECE + 32));
         let mut bytes = pieces.concat();
         assert_eq!(decode(&bytes, &identity, 3).as_ref(), Ok(&stored));
-        for at in (0..bytes.len()).step_by(PIECE / 2) {
-            bytes[at] ^= 1;
-            assert!(decode(&bytes, &identity, 3).is_err(), "byte {at}");
-            bytes[at] ^= 1;
+        for offset in (0..bytes.len()).step_by(PIECE / 2) {
+            bytes[offset] ^= 1;
+            assert!(decode(&bytes, &identity, 3).is_err(), "byte {offset}");
+            bytes[offset] ^= 1;
         }
         let cut = &bytes[..pieces[0].len()];
         assert_eq!(decode(cut, &identity, 3), Err("it is cut off"));

@@ -123,12 +123,12 @@ impl LogDensities {
     fn of(chain: &ChainDraws) -> Self {
         let logps: Vec<f64> = chain.infos.iter().map(|info| info.logp).collect();
         let mean = |logps: &[f64]| logps.iter().sum::<f64>() / logps.len() as f64;
-        let whole = mean(&logps);
-        let square = logps.iter().map(|logp| (logp - whole).powi(2)).sum::<f64>();
+        let overall_mean = mean(&logps);
+        let square = logps.iter().map(|logp| (logp - overall_mean).powi(2)).sum::<f64>();
         let parts = logps.chunks_exact(logps.len() / PARTS).map(mean);
         Self {
             chain: chain.chain,
-            mean: whole,
+            mean: overall_mean,
             deviation: (square / logps.len() as f64).sqrt(),
             lowest_part: parts.fold(f64::INFINITY, f64::min),
         }

@@ -154,7 +154,7 @@ impl RunDirectory {
         }
     }
 
-    fn at(path: &Path, record: RunRecord, disk: &Disk) -> Self {
+    fn in_folder(path: &Path, record: RunRecord, disk: &Disk) -> Self {
         Self {
             path: path.to_owned(),
             identity: record.identity(),
@@ -177,7 +177,7 @@ impl RunDirectory {
         if path.join(RUN_FILE).exists() {
             return Err(RunError::occupied(path));
         }
-        let mut directory = Self::at(path, record, disk);
+        let mut directory = Self::in_folder(path, record, disk);
         directory.made_directory = made_directory;
         match directory.write_all(texts) {
             Ok(writers) => Ok((directory, writers)),
@@ -280,7 +280,7 @@ impl RunDirectory {
         // Before a lock is made in a directory that holds no run.
         read_record(path)?;
         let lock = Lock::take(path, None)?;
-        let mut directory = Self::at(path, read_record(path)?, disk);
+        let mut directory = Self::in_folder(path, read_record(path)?, disk);
         directory.lock = Some(lock);
         directory.remove_temporaries();
         Ok(directory)
@@ -327,25 +327,25 @@ impl RunDirectory {
         let disk = Disk::default();
         made(path)?;
         let lock = Lock::take(path, Some(chain))?;
-        let mut directory = Self::at(path, record, &disk);
+        let mut directory = Self::in_folder(path, record, &disk);
         if path.join(RUN_FILE).exists() {
-            let there = read_record(path)?;
-            if !there.origin.as_ref().is_some_and(|origin| origin.tasks) {
+            let existing = read_record(path)?;
+            if !existing.origin.as_ref().is_some_and(|origin| origin.tasks) {
                 return Err(RunError::occupied(path));
             }
-            let mut differences = directory.record.differences(&there);
-            if directory.record.save_warmup != there.save_warmup {
+            let mut differences = directory.record.differences(&existing);
+            if directory.record.save_warmup != existing.save_warmup {
                 differences.push("whether warmup draws are stored".to_owned());
             }
-            if directory.record.config.draws != there.config.draws {
-                let (own, others) = (directory.record.config.draws, there.config.draws);
-                differences.push(format!("setting `draws`: {own} and {others}"));
+            if directory.record.config.draws != existing.config.draws {
+                let (draws, others) = (directory.record.config.draws, existing.config.draws);
+                differences.push(format!("setting `draws`: {draws} and {others}"));
             }
             if !differences.is_empty() {
                 let what = format!("the run there is another one: {}", differences.join("; "));
                 return Err(RunError::mismatch(path, what));
             }
-            directory.record = there;
+            directory.record = existing;
         } else {
             // Another task may do the same at the same time, with the same bytes.
             for (name, text) in texts.files() {
@@ -450,9 +450,9 @@ impl RunDirectory {
         self.threads.sync.flush()?;
         let stored = |chain| StoredChain::of(chain, status);
         let chains: Vec<StoredChain> = posterior.chains.iter().map(stored).collect();
-        if let Some(own) = self.task {
-            for chain in chains.iter().filter(|chain| chain.chain == own) {
-                let path = self.path.join(task_file(own));
+        if let Some(task) = self.task {
+            for chain in chains.iter().filter(|chain| chain.chain == task) {
+                let path = self.path.join(task_file(task));
                 self.threads.disk.replace(&path, chain.to_json().as_bytes(), true)?;
             }
         } else {

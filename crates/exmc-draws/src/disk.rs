@@ -75,9 +75,9 @@ impl Disk {
         }
         let mut slices = Vec::with_capacity(parts.len());
         for part in parts {
-            let own = part.len().min(left);
-            left -= own;
-            slices.push(IoSlice::new(&part[..own]));
+            let length = part.len().min(left);
+            left -= length;
+            slices.push(IoSlice::new(&part[..length]));
         }
         let mut rest = slices.as_mut_slice();
         // Takes empty parts off, here and below.

@@ -126,7 +126,7 @@ impl ChainFollower {
     pub fn mark(&self) -> Option<Mark> {
         let bytes = fs::read(&self.checkpoint).ok()?;
         let stored = checkpoint::decode(&bytes, &self.identity?, self.header.chain).ok()?;
-        let own = stored.checkpoint;
-        Some(Mark { iteration: own.iteration, step_size: own.step_size, leapfrogs: own.leapfrogs })
+        let checkpoint = stored.checkpoint;
+        Some(Mark { iteration: checkpoint.iteration, step_size: checkpoint.step_size, leapfrogs: checkpoint.leapfrogs })
     }
 }

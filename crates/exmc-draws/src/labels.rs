@@ -71,14 +71,14 @@ pub(crate) fn switched(variables: &[Variable], chains: &[ChainMoments<'_>]) -> O
     let mut switched: Vec<u32> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for variable in variables {
-        let of = |chain: &ChainMoments<'_>| -> Option<Moments> {
-            let own = chain.variables.iter().find(|(own, _)| own.name == variable.name);
-            own.map(|(_, moments)| moments.per_draw(chain.count))
+        let moments_of = |chain: &ChainMoments<'_>| -> Option<Moments> {
+            let entry = chain.variables.iter().find(|(entry, _)| entry.name == variable.name);
+            entry.map(|(_, moments)| moments.per_draw(chain.count))
         };
-        let Some(reference) = of(first) else { continue };
+        let Some(reference) = moments_of(first) else { continue };
         let is_switched = |chain: &&ChainMoments<'_>| {
-            of(chain).is_some_and(|own| {
-                axes(variable).iter().any(|axis| is_permuted(&reference, &own, *axis))
+            moments_of(chain).is_some_and(|chain_moments| {
+                axes(variable).iter().any(|axis| is_permuted(&reference, &chain_moments, *axis))
             })
         };
         let found: Vec<u32> = others.iter().filter(is_switched).map(|chain| chain.chain).collect();
@@ -162,9 +162,9 @@ impl Moments {
 
     /// The same with variances.
     fn per_draw(&self, count: u64) -> Self {
-        let mut own = self.clone();
-        own.variances.iter_mut().for_each(|square| *square /= count.max(1) as f64);
-        own
+        let mut moments = self.clone();
+        moments.variances.iter_mut().for_each(|square| *square /= count.max(1) as f64);
+        moments
     }
 }
 

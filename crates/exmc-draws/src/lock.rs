@@ -86,8 +86,8 @@ impl Drop for Lock {
 fn is_same(path: &Path, file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
     let number = |data: io::Result<fs::Metadata>| data.map(|data| (data.dev(), data.ino())).ok();
-    let own = number(file.metadata());
-    own.is_some() && own == number(fs::metadata(path))
+    let identity = number(file.metadata());
+    identity.is_some() && identity == number(fs::metadata(path))
 }
 
 /// Elsewhere a lock's file is never removed.
@@ -105,11 +105,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("exmc-locks-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let all = Lock::take(&folder, None).unwrap();
-        let own = std::process::id();
+        let process = std::process::id();
         for chain in [None, Some(1)] {
             let error = Lock::take(&folder, chain).unwrap_err();
             assert!(error.is_locked(), "{error}");
-            assert!(error.to_string().contains(&format!("process {own}")), "{error}");
+            assert!(error.to_string().contains(&format!("process {process}")), "{error}");
         }
         drop(all);
         let one = Lock::take(&folder, Some(1)).unwrap();

@@ -64,8 +64,8 @@ pub fn merge_runs(directories: &[PathBuf], out: &Path) -> Result<Vec<String>, Ru
         }
     }
     if !missing.is_empty() {
-        let (missing, of) = (missing.join(", "), record.config.chains);
-        let what = format!("of the run's {of} chains these are in no directory: {missing}");
+        let (missing, chain_count) = (missing.join(", "), record.config.chains);
+        let what = format!("of the run's {chain_count} chains these are in no directory: {missing}");
         return Err(RunError::incomplete(out, what));
     }
     if out.symlink_metadata().is_ok() {
@@ -85,10 +85,10 @@ pub fn merge_runs(directories: &[PathBuf], out: &Path) -> Result<Vec<String>, Ru
     let short = chains.iter().filter(|(_, found)| found.draws < record.config.draws);
     let short: Vec<String> =
         short.map(|(chain, found)| format!("chain {chain} has {} draws", found.draws)).collect();
-    let of = record.config.draws;
+    let draw_count = record.config.draws;
     let note = || {
         let (short, out) = (short.join(", "), out.display());
-        format!("not all chains have {of} draws: {short}; `exmc resume {out}` makes the others")
+        format!("not all chains have {draw_count} draws: {short}; `exmc resume {out}` makes the others")
     };
     Ok(if short.is_empty() { Vec::new() } else { vec![note()] })
 }

@@ -125,7 +125,7 @@ impl RunRecord {
     /// What another run differs in, as `NAME: A here, B there`; nothing where it has the same
     /// draws.
     pub fn differences(&self, other: &Self) -> Vec<String> {
-        let (Some(own), Some(others)) = (self.ancestry(), other.ancestry()) else {
+        let (Some(ancestry), Some(others)) = (self.ancestry(), other.ancestry()) else {
             return vec!["one of them was made by a version that stored no hashes".to_owned()];
         };
         let short = |text: &str| match text.char_indices().nth(60) {
@@ -137,7 +137,7 @@ impl RunRecord {
                 .find(|(other, _)| other == name)
                 .map_or("none".to_owned(), |(_, v)| v.clone())
         };
-        let mut names: Vec<&String> = own.iter().chain(&others).map(|(name, _)| name).collect();
+        let mut names: Vec<&String> = ancestry.iter().chain(&others).map(|(name, _)| name).collect();
         let mut seen = Vec::new();
         names.retain(|name| {
             let is_new = !seen.contains(name);
@@ -145,7 +145,7 @@ impl RunRecord {
             is_new
         });
         let different = names.into_iter().filter_map(|name| {
-            let (a, b) = (value(&own, name), value(&others, name));
+            let (a, b) = (value(&ancestry, name), value(&others, name));
             (a != b).then(|| format!("{name}: {} and {}", short(&a), short(&b)))
         });
         different.collect()

@@ -213,8 +213,8 @@ impl Posterior {
     /// Divergences, depth hits and E-BFMI of the chains with draws.
     pub fn diagnostics(&self) -> RunDiagnostics {
         let with_draws = || self.chains.iter().filter(|c| !c.infos.is_empty());
-        let flags = |of: fn(&Info) -> bool| -> Vec<Vec<bool>> {
-            with_draws().map(|c| c.infos.iter().map(of).collect()).collect()
+        let flags = |flag: fn(&Info) -> bool| -> Vec<Vec<bool>> {
+            with_draws().map(|c| c.infos.iter().map(flag).collect()).collect()
         };
         let (diverging, recovered) = (flags(|i| i.divergent), flags(|i| i.recovered));
         let depth = |c: &ChainDraws| c.infos.iter().map(|i| i.tree_depth).collect();

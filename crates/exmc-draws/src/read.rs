@@ -95,7 +95,7 @@ fn add_tasks(path: &Path, record: &mut RunRecord) {
         let told = text.ok().and_then(|text| StoredChain::from_json(&text));
         let told = told.filter(|told| told.chain == chain);
         if let Some(told) = told {
-            record.chains.retain(|own| own.chain != chain);
+            record.chains.retain(|stored| stored.chain != chain);
             record.chains.push(told);
             is_told = true;
         }
@@ -103,15 +103,15 @@ fn add_tasks(path: &Path, record: &mut RunRecord) {
     if !is_told {
         return;
     }
-    let of = |outcome: &StoredOutcome| record.chains.iter().any(|c| c.outcome == *outcome);
+    let has_outcome = |outcome: &StoredOutcome| record.chains.iter().any(|c| c.outcome == *outcome);
     let all_told = record.chains.len() == record.config.chains as usize;
     if record.chains.iter().any(|c| matches!(c.outcome, StoredOutcome::Failed(_))) {
         record.status = RunStatus::Failed;
-    } else if !all_told || of(&StoredOutcome::Unknown) {
+    } else if !all_told || has_outcome(&StoredOutcome::Unknown) {
         record.status = RunStatus::Running;
-    } else if of(&StoredOutcome::Interrupted) {
+    } else if has_outcome(&StoredOutcome::Interrupted) {
         record.status = RunStatus::Interrupted;
-    } else if of(&StoredOutcome::Stopped) {
+    } else if has_outcome(&StoredOutcome::Stopped) {
         record.status = RunStatus::Stopped;
     } else {
         record.status = RunStatus::Completed;

@@ -202,13 +202,13 @@ pub(crate) fn decode(record: &[u8], values: &mut Vec<f64>) -> Option<Record> {
     Some(Record { phase, index: u64_at(record, 0), info })
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let array = bytes[at..].first_chunk().expect("callers pass whole headers and records");
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    let array = bytes[offset..].first_chunk().expect("callers pass whole headers and records");
     u32::from_le_bytes(*array)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let array = bytes[at..].first_chunk().expect("callers pass whole headers and records");
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    let array = bytes[offset..].first_chunk().expect("callers pass whole headers and records");
     u64::from_le_bytes(*array)
 }
 

@@ -219,15 +219,15 @@ fn ends(path: &Path) -> Vec<String> {
 }
 
 /// Whatever a run's files hold, they are the first draws of the whole run.
-fn is_beginning_of(path: &Path, whole: &Path) {
+fn is_beginning_of(path: &Path, full_path: &Path) {
     if !path.join("run.json").exists() {
         return;
     }
-    let (part, whole) = (read_run(path).unwrap(), read_run(whole).unwrap());
-    for (part, whole) in part.posterior.chains.iter().zip(&whole.posterior.chains) {
-        assert_eq!(part.infos, whole.infos[..part.infos.len()]);
-        assert_eq!(part.values, whole.values[..part.values.len()]);
-        assert_eq!(part.warmup_infos, whole.warmup_infos[..part.warmup_infos.len()]);
+    let (part, full_run) = (read_run(path).unwrap(), read_run(full_path).unwrap());
+    for (part, full_chain) in part.posterior.chains.iter().zip(&full_run.posterior.chains) {
+        assert_eq!(part.infos, full_chain.infos[..part.infos.len()]);
+        assert_eq!(part.values, full_chain.values[..part.values.len()]);
+        assert_eq!(part.warmup_infos, full_chain.warmup_infos[..part.warmup_infos.len()]);
     }
 }
 
@@ -237,8 +237,8 @@ fn a_run_that_is_cut_off_goes_on_to_the_same_bits() {
         for save_warmup in [false, true] {
             let folder = fresh(&format!("cut-{kind:?}-{save_warmup}"));
             let record = record(&config(kind), save_warmup);
-            let whole = folder.join("whole");
-            begin(&Disk::default(), &whole, &record, &[], (u64::MAX, true)).unwrap();
+            let full_path = folder.join("whole");
+            begin(&Disk::default(), &full_path, &record, &[], (u64::MAX, true)).unwrap();
             // At the first draw, within windows and at their ends, at the last warmup draw, between
             // a checkpoint and the next, and with none.
             let cuts: [(&[u64], u64); 7] = [
@@ -253,14 +253,14 @@ fn a_run_that_is_cut_off_goes_on_to_the_same_bits() {
             for (k, (checkpoints, stop)) in cuts.into_iter().enumerate() {
                 let path = folder.join(format!("cut-{k}"));
                 begin(&Disk::default(), &path, &record, checkpoints, (stop, false)).unwrap();
-                is_beginning_of(&path, &whole);
+                is_beginning_of(&path, &full_path);
                 let on = go_on(&Disk::default(), &path, None).unwrap();
                 assert_eq!(on == 2, !checkpoints.is_empty() || stop == u64::MAX, "{k}");
-                assert_eq!(files(&path), files(&whole), "{kind:?}, cut {k}");
-                assert_eq!(ends(&path), ends(&whole), "{kind:?}, cut {k}");
+                assert_eq!(files(&path), files(&full_path), "{kind:?}, cut {k}");
+                assert_eq!(ends(&path), ends(&full_path), "{kind:?}, cut {k}");
                 // Once more changes nothing.
                 assert_eq!(go_on(&Disk::default(), &path, None).unwrap(), 2);
-                assert_eq!(files(&path), files(&whole));
+                assert_eq!(files(&path), files(&full_path));
             }
         }
     }
@@ -272,8 +272,8 @@ fn a_run_that_is_cut_off_goes_on_to_the_same_bits() {
 fn what_a_kill_or_a_bad_disk_leaves_is_no_obstacle() {
     let folder = fresh("left");
     let record = record(&config(MetricKind::LowRank), true);
-    let whole = folder.join("whole");
-    begin(&Disk::default(), &whole, &record, &[], (u64::MAX, true)).unwrap();
+    let full_path = folder.join("whole");
+    begin(&Disk::default(), &full_path, &record, &[], (u64::MAX, true)).unwrap();
     type Spoil = fn(&Path);
     let spoil: [(Spoil, usize); 8] = [
         (|path| append(&path.join("chain-0.draws"), &[7; 13]), 2),
@@ -292,7 +292,7 @@ fn what_a_kill_or_a_bad_disk_leaves_is_no_obstacle() {
         fs::write(path.join("run.json.1.tmp"), "{").unwrap();
         let on = go_on(&Disk::default(), &path, None).unwrap();
         assert_eq!(on, expected, "{k}");
-        assert_eq!((files(&path), ends(&path)), (files(&whole), ends(&whole)), "{k}");
+        assert_eq!((files(&path), ends(&path)), (files(&full_path), ends(&full_path)), "{k}");
         assert!(!path.join("run.json.1.tmp").exists());
     }
     // A checkpoint of a run with another seed has another identity.
@@ -303,7 +303,7 @@ fn what_a_kill_or_a_bad_disk_leaves_is_no_obstacle() {
     begin(&Disk::default(), &other, &foreign, &[310], (320, false)).unwrap();
     fs::copy(other.join("chain-0.checkpoint"), path.join("chain-0.checkpoint")).unwrap();
     assert_eq!(go_on(&Disk::default(), &path, None).unwrap(), 1);
-    assert_eq!(files(&path), files(&whole));
+    assert_eq!(files(&path), files(&full_path));
     // Draws of something else are no draws to go on with.
     let path = folder.join("c");
     begin(&Disk::default(), &path, &record, &[310], (320, false)).unwrap();
@@ -322,9 +322,9 @@ fn cut(path: &Path, size: usize) {
     fs::write(path, &fs::read(path).unwrap()[..size]).unwrap();
 }
 
-fn flip(path: &Path, at: usize) {
+fn flip(path: &Path, offset: usize) {
     let mut all = fs::read(path).unwrap();
-    all[at] ^= 1;
+    all[offset] ^= 1;
     fs::write(path, all).unwrap();
 }
 
@@ -349,9 +349,9 @@ fn more_draws_are_those_of_a_longer_run() {
 fn every_call_that_fails_leaves_a_run_that_goes_on() {
     let folder = fresh("faults");
     let record = record(&config(MetricKind::Diag), false);
-    let whole = folder.join("whole");
+    let full_path = folder.join("whole");
     let count = Disk::failing_from(u64::MAX);
-    begin(&count, &whole, &record, &[100, 310], (u64::MAX, true)).unwrap();
+    begin(&count, &full_path, &record, &[100, 310], (u64::MAX, true)).unwrap();
     let calls = count.calls();
     assert!(calls > 30, "{calls}");
     for n in 1..=calls {
@@ -362,18 +362,18 @@ fn every_call_that_fails_leaves_a_run_that_goes_on() {
             let error = match begun {
                 // The one that failed was a directory's, which some file systems refuse.
                 Ok(()) => {
-                    assert_eq!(files(&path), files(&whole), "call {n}");
+                    assert_eq!(files(&path), files(&full_path), "call {n}");
                     continue;
                 }
                 Err(error) => error,
             };
             assert!(error.path().starts_with(&path), "call {n}: {error}");
             assert!(error.is_io() && error.bytes_written().is_some(), "call {n}: {error}");
-            is_beginning_of(&path, &whole);
+            is_beginning_of(&path, &full_path);
             if path.join("run.json").exists() {
                 go_on(&Disk::default(), &path, None).unwrap_or_else(|e| panic!("call {n}: {e}"));
-                assert_eq!(files(&path), files(&whole), "call {n}");
-                assert_eq!(ends(&path), ends(&whole), "call {n}");
+                assert_eq!(files(&path), files(&full_path), "call {n}");
+                assert_eq!(ends(&path), ends(&full_path), "call {n}");
             } else {
                 assert!(!path.exists(), "call {n}: what could not begin is gone");
             }
@@ -393,11 +393,11 @@ fn every_call_that_fails_leaves_a_run_that_goes_on() {
             prepare();
             if let Err(error) = go_on(&disk, &half, None) {
                 assert!(error.path().starts_with(&half), "call {n}: {error}");
-                is_beginning_of(&half, &whole);
+                is_beginning_of(&half, &full_path);
                 go_on(&Disk::default(), &half, None).unwrap_or_else(|e| panic!("call {n}: {e}"));
             }
-            assert_eq!(files(&half), files(&whole), "call {n}");
-            assert_eq!(ends(&half), ends(&whole), "call {n}");
+            assert_eq!(files(&half), files(&full_path), "call {n}");
+            assert_eq!(ends(&half), ends(&full_path), "call {n}");
         }
     }
 }
@@ -420,13 +420,13 @@ fn two_processes_never_write_one_chain() {
 fn tasks_make_the_chains_of_the_run_and_are_merged_in_any_order() {
     let folder = fresh("tasks");
     let mut record = record(&config(MetricKind::LowRank), false);
-    let whole = folder.join("whole");
-    begin(&Disk::default(), &whole, &record, &[], (u64::MAX, true)).unwrap();
+    let full_path = folder.join("whole");
+    begin(&Disk::default(), &full_path, &record, &[], (u64::MAX, true)).unwrap();
     record.origin.as_mut().unwrap().tasks = true;
     let task = |path: &Path, record: &RunRecord, chain: u32| {
         let mut directory = RunDirectory::join(path, record.clone(), &TEXTS, chain)?;
-        let there = RunRecord { config: record.config.clone(), ..directory.record().clone() };
-        let mut one = directory.go_on(there)?.remove(0);
+        let joined_record = RunRecord { config: record.config.clone(), ..directory.record().clone() };
+        let mut one = directory.go_on(joined_record)?.remove(0);
         let on = starts(std::slice::from_mut(&mut one)).remove(0);
         let all: Vec<Start> = (0..2).map(|_| on.clone()).collect();
         let config = &record.config;
@@ -474,7 +474,7 @@ fn tasks_make_the_chains_of_the_run_and_are_merged_in_any_order() {
         let out = folder.join(format!("merged-{k}"));
         let order: Vec<PathBuf> = order.iter().map(|path| path.to_path_buf()).collect();
         assert_eq!(merge_runs(&order, &out).unwrap(), Vec::<String>::new());
-        assert_eq!((files(&out), ends(&out)), (files(&whole), ends(&whole)));
+        assert_eq!((files(&out), ends(&out)), (files(&full_path), ends(&full_path)));
         assert_eq!(read_run(&out).unwrap().record.status, RunStatus::Completed);
         assert!(merge_runs(&order, &out).unwrap_err().to_string().contains("exists already"));
     }

@@ -311,8 +311,8 @@ fn draws_of_other_methods_have_no_statistics() {
 
 #[test]
 fn a_line_that_was_cut_off_is_left_out_and_said() {
-    let (whole, _) = CMDSTAN.split_once(",6,7,8,-9").unwrap();
-    let file = Written::new("cut.csv", whole);
+    let (cut_text, _) = CMDSTAN.split_once(",6,7,8,-9").unwrap();
+    let file = Written::new("cut.csv", cut_text);
     let read = read_stan_csv(&[&file.0]).unwrap();
     assert_eq!(read.posterior.chains[0].infos.len(), 1);
     assert_eq!(read.notes.len(), 1);

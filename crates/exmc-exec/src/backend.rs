@@ -44,8 +44,8 @@ fn fatal(error: EvaluateError) -> EvaluationError {
 impl Bound {
     /// Other vector instructions, for executors that have some.
     pub(crate) fn set_level(&mut self, level: Level) {
-        if let Self::Native(_, _, own) = self {
-            *own = level;
+        if let Self::Native(_, _, bound_level) = self {
+            *bound_level = level;
         }
     }
 

@@ -18,7 +18,7 @@ impl FramePool {
     /// A frame for that many threads, made anew where none is left.
     pub(crate) fn take(&self, threads: usize, make: impl FnOnce() -> Frame) -> PooledFrame {
         let mut frames = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
-        let place = frames.iter().position(|(own, _)| *own == threads);
+        let place = frames.iter().position(|(frame_threads, _)| *frame_threads == threads);
         let found = place.map(|place| frames.swap_remove(place).1);
         drop(frames);
         let frame = Some(found.unwrap_or_else(make));

@@ -105,7 +105,7 @@ pub(crate) struct Fallback {
 /// A guard of the fast path: the interval in which an element of the position must lie.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guard {
-    at: usize,
+    element: usize,
     low: f64,
     high: f64,
 }
@@ -114,7 +114,7 @@ impl Guard {
     /// Whether it does; NaN does not.
     #[inline]
     pub(crate) fn holds(&self, position: &[f64]) -> bool {
-        (self.low <= position[self.at]) & (position[self.at] <= self.high)
+        (self.low <= position[self.element]) & (position[self.element] <= self.high)
     }
 }
 
@@ -122,13 +122,13 @@ impl Fallback {
     /// `source` is the optimised density for all positions, with the parameters of the original.
     pub(crate) fn new(settings: &Settings, source: DensitySource, fast: &FastPath) -> Self {
         let limits = &fast.limits;
-        let of =
+        let named_parameter =
             |&(id, offset): &(NodeId, usize)| Some((input_name(&source.graph, id)?, (id, offset)));
         let places: FxHashMap<&str, (NodeId, usize)> =
-            source.parameters.iter().filter_map(of).collect();
-        let place = |own: &Limits| {
-            let (id, offset) = *places.get(&*own.input)?;
-            Some((offset, source.graph.shape(id).len(), own.low, own.high))
+            source.parameters.iter().filter_map(named_parameter).collect();
+        let place = |limit: &Limits| {
+            let (id, offset) = *places.get(&*limit.input)?;
+            Some((offset, source.graph.shape(id).len(), limit.low, limit.high))
         };
         let found = in_rows(limits.iter().filter_map(place).collect());
         let mut words: Vec<String> = limits
@@ -154,10 +154,10 @@ impl Fallback {
 
     /// The limits of all elements that have some, unless they are many.
     pub(crate) fn few_guards(&self) -> Option<Box<[Guard]>> {
-        let of = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
-            (offset..offset + len).map(move |at| Guard { at, low, high })
+        let guards_of = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
+            (offset..offset + len).map(move |element| Guard { element, low, high })
         };
-        let all = || self.limits.iter().flat_map(of);
+        let all = || self.limits.iter().flat_map(guards_of);
         (all().count() <= MAX_GUARDS).then(|| all().collect())
     }
 
@@ -167,8 +167,8 @@ impl Fallback {
         let mut fast = [true; BATCH];
         for &(offset, len, low, high) in &self.limits {
             for elements in &positions[offset..offset + len] {
-                let own = fast.iter_mut().zip(elements);
-                own.for_each(|(fast, x)| *fast &= low <= *x && *x <= high);
+                let lanes = fast.iter_mut().zip(elements);
+                lanes.for_each(|(fast, x)| *fast &= low <= *x && *x <= high);
             }
         }
         fast
@@ -205,9 +205,9 @@ impl Fallback {
 /// Limits of elements, those of elements that lie in a row and have the same limits as one.
 fn in_rows(mut all: Vec<(usize, usize, f64, f64)>) -> Vec<(usize, usize, f64, f64)> {
     all.sort_by_key(|(offset, ..)| *offset);
-    all.dedup_by(|next, own| {
-        let follows = own.0 + own.1 == next.0 && (own.2, own.3) == (next.2, next.3);
-        own.1 += if follows { next.1 } else { 0 };
+    all.dedup_by(|next, previous| {
+        let follows = previous.0 + previous.1 == next.0 && (previous.2, previous.3) == (next.2, next.3);
+        previous.1 += if follows { next.1 } else { 0 };
         follows
     });
     all

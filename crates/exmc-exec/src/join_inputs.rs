@@ -102,8 +102,8 @@ fn behind_reshapes(graph: &Graph, mut id: NodeId) -> NodeId {
 
 /// A name that no input has.
 fn name(graph: &Graph, members: &[NodeId]) -> String {
-    let of = |id: Option<&NodeId>| id.and_then(|&id| input_name(graph, id)).unwrap_or_default();
-    let mut name = format!("{}..{}", of(members.first()), of(members.last()));
+    let name_of = |id: Option<&NodeId>| id.and_then(|&id| input_name(graph, id)).unwrap_or_default();
+    let mut name = format!("{}..{}", name_of(members.first()), name_of(members.last()));
     while graph.find_input(&name).is_some() {
         name.push('.');
     }
@@ -122,7 +122,7 @@ fn copy(
     let mut copies: Vec<Option<NodeId>> = vec![None; old.len()];
     for id in old.ids().filter(|id| live[id.index()]) {
         let node = old.node(id);
-        let of = |arg: &NodeId| copies[arg.index()].expect("arguments precede users");
+        let copy_of = |arg: &NodeId| copies[arg.index()].expect("arguments precede users");
         let place = |arg: &NodeId| places.get(&behind_reshapes(old, *arg)).copied();
         copies[id.index()] = Some(match (&node.op, places.get(&id)) {
             (_, Some(&(number, k))) => {
@@ -138,7 +138,7 @@ fn copy(
                 let mut rest = &node.args[..];
                 while let Some((first, after)) = rest.split_first() {
                     let Some((number, start)) = place(first) else {
-                        parts.push(of(first));
+                        parts.push(copy_of(first));
                         rest = after;
                         continue;
                     };
@@ -151,7 +151,7 @@ fn copy(
                 new.concat(&parts, 0)
             }
             (op, None) => {
-                let args: Vec<NodeId> = node.args.iter().map(of).collect();
+                let args: Vec<NodeId> = node.args.iter().map(copy_of).collect();
                 new.apply(op.clone(), &args).expect(FITS)
             }
         });
@@ -169,16 +169,16 @@ fn joined_limits(
 ) -> Vec<Limits> {
     let mut found: Vec<(usize, f64, f64)> = vec![(0, f64::INFINITY, f64::NEG_INFINITY); runs.len()];
     let mut all = Vec::new();
-    for own in limits {
-        let place = graph.find_input(&own.input).and_then(|id| places.get(&id));
+    for limit in limits {
+        let place = graph.find_input(&limit.input).and_then(|id| places.get(&id));
         match place {
             Some(&(number, _)) => {
                 let (count, low, high) = &mut found[number];
                 *count += 1;
-                *low = low.min(own.low);
-                *high = high.max(own.high);
+                *low = low.min(limit.low);
+                *high = high.max(limit.high);
             }
-            None => all.push(own.clone()),
+            None => all.push(limit.clone()),
         }
     }
     for ((run, (_, name)), (count, low, high)) in runs.iter().zip(joined).zip(found) {

@@ -285,17 +285,17 @@ impl Planner<'_> {
 
 /// The value that each live node stands for.
 fn names(graph: &Graph, live: &[bool], roots: &[NodeId], time: &[Time]) -> Vec<Value> {
-    let mut whole = vec![false; graph.len()];
+    let mut is_read_whole = vec![false; graph.len()];
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
         if !node.op.is_elementwise() {
             for arg in &node.args {
-                whole[arg.index()] = true;
+                is_read_whole[arg.index()] = true;
             }
         }
     }
     for root in roots {
-        whole[root.index()] = true;
+        is_read_whole[root.index()] = true;
     }
     let mut names: Vec<Value> = Vec::with_capacity(graph.len());
     for id in graph.ids() {
@@ -303,7 +303,7 @@ fn names(graph: &Graph, live: &[bool], roots: &[NodeId], time: &[Time]) -> Vec<V
         let argument = |k: usize| names[node.args[k].index()];
         names.push(match &node.op {
             Op::Reshape(_) => argument(0),
-            Op::Broadcast(_) if !whole[id.index()] && graph.shape(node.args[0]).len() == 1 => {
+            Op::Broadcast(_) if !is_read_whole[id.index()] && graph.shape(node.args[0]).len() == 1 => {
                 argument(0)
             }
             Op::Project(k) if time[id.index()] > Time::Shared => (node.args[0], *k),
@@ -342,13 +342,13 @@ fn plan_loop(length: usize, reverse: bool, body: &ScanBody) -> Result<Loop, Eval
     let mut time = Vec::with_capacity(graph.len());
     for id in graph.ids() {
         let node = graph.node(id);
-        let own = match &node.op {
+        let node_time = match &node.op {
             Op::Input { name, .. } if name.starts_with("fixed") => Time::Head,
             Op::Input { .. } => Time::Step,
             _ => Time::Shared,
         };
         let of_args = node.args.iter().map(|arg| time[arg.index()]).max();
-        time.push(of_args.unwrap_or(Time::Shared).max(own));
+        time.push(of_args.unwrap_or(Time::Shared).max(node_time));
     }
     let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
     let plan = plan(graph, &outputs, &time, &[])?;

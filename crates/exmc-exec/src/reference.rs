@@ -207,7 +207,7 @@ impl Frame {
         let n_carries = carries.len();
         let (next, stacked) = plan.body.roots.split_at(n_carries);
         for step in 0..plan.length {
-            let at = if plan.reverse { plan.length - 1 - step } else { step };
+            let row_index = if plan.reverse { plan.length - 1 - step } else { step };
             for &(slot, carry) in &plan.carry_slots {
                 body.input(slot).copy_from_slice(&carries[carry]);
             }
@@ -215,7 +215,7 @@ impl Frame {
                 let row = body.input(slot);
                 let width = row.len();
                 let rows = self.value(args[arg], shared);
-                row.copy_from_slice(&rows[at * width..(at + 1) * width]);
+                row.copy_from_slice(&rows[row_index * width..(row_index + 1) * width]);
             }
             body.run_steps(&plan.body, &plan.body.steps, &plan.shared)?;
             for (carry, &source) in carries.iter_mut().zip(next) {
@@ -225,7 +225,7 @@ impl Frame {
                 stacked.iter().zip(&plan.stacked).zip(&outputs[n_carries..])
             {
                 if let Some(slot) = out {
-                    self.slots[*slot][at * width..(at + 1) * width]
+                    self.slots[*slot][row_index * width..(row_index + 1) * width]
                         .copy_from_slice(body.value(source, &plan.shared));
                 }
             }

@@ -136,8 +136,8 @@ fn populations(method: OdeMethod) -> DensitySource {
     let mut body = Graph::new();
     let b = &mut body;
     let input = |b: &mut Graph, name: &str, len: usize| {
-        let whole = b.input(name, Role::Parameter, [len].into(), DType::Real).unwrap();
-        (0..len).map(|k| b.slice(whole, 0, k, k + 1)).collect::<Vec<_>>()
+        let array = b.input(name, Role::Parameter, [len].into(), DType::Real).unwrap();
+        (0..len).map(|k| b.slice(array, 0, k, k + 1)).collect::<Vec<_>>()
     };
     let (y, v) = (input(b, "y", 2), input(b, "values", 4));
     let (eaten, fed) = (b.mul(v[1], y[1]), b.mul(v[3], y[0]));
@@ -231,12 +231,12 @@ fn nested_loops_have_the_right_gradient() {
         instance.logp_grad(&position, &mut gradient).unwrap();
         let h = 3e-4;
         for k in 0..12 {
-            let mut at = |offset: f64| {
+            let mut logp_at = |offset: f64| {
                 let mut moved = position.clone();
                 moved[k] += offset * h;
                 instance.logp_grad(&moved, &mut scratch).unwrap()
             };
-            let expected = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
+            let expected = (logp_at(-2.0) - 8.0 * logp_at(-1.0) + 8.0 * logp_at(1.0) - logp_at(2.0)) / (12.0 * h);
             // Rounding of 1e-16 / h, with a margin for the sum of some hundred terms.
             assert!((gradient[k] - expected).abs() < 1e-9 * expected.abs().max(1.0), "element {k}");
         }

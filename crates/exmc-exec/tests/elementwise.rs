@@ -170,10 +170,10 @@ fn check(op: &Op, arity: usize) {
         let (found, one_by_one) = evaluate(Executor::Native, Some(level));
         assert!(one_by_one == 0 || !WITH_KERNEL.contains(&name), "{name} lost its kernel");
         for k in 0..len {
-            let at: Vec<f64> = columns[..arity].iter().map(|column| column[k]).collect();
+            let arguments: Vec<f64> = columns[..arity].iter().map(|column| column[k]).collect();
             assert!(
                 agree(found[k], expected[k]),
-                "{name}{at:?} at {}: {:e}, expected {:e}",
+                "{name}{arguments:?} at {}: {:e}, expected {:e}",
                 level.name(),
                 found[k],
                 expected[k]

@@ -289,12 +289,12 @@ fn factors_and_solutions() {
 #[test]
 fn what_has_no_factor_is_as_in_the_reference() {
     for n in [1, 2, 5, 8, 12, 13, 20] {
-        for (at, value) in [(0, -1.0), (n - 1, 0.0), (n / 2, f64::NAN), (n / 2, f64::INFINITY)] {
+        for (index, value) in [(0, -1.0), (n - 1, 0.0), (n / 2, f64::NAN), (n / 2, f64::INFINITY)] {
             let mut values = vec![0.0; n * n];
             for k in 0..n {
                 values[k * n + k] = 2.0;
             }
-            values[at * n + at] = value;
+            values[index * n + index] = value;
             check_values("cholesky", &[n, n], &values, 1e-15, &|g, x| g.cholesky(x));
             check_values("solve", &[n, n], &values, 1e-15, &|g, x| {
                 let b = g.filled(&Shape::from([n]), 1.0);

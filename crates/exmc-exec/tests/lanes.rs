@@ -62,10 +62,10 @@ fn models_have_the_same_bits_in_lanes() {
     let mut with_lanes = 0;
     for model in &all {
         let bound = bind(model);
-        let own = lanes_agree(&bound, &positions(&model.position()))
+        let runs_in_lanes = lanes_agree(&bound, &positions(&model.position()))
             .unwrap_or_else(|why| panic!("{}: {why}", model.name));
-        println!("{}: {own}", model.name);
-        with_lanes += usize::from(own);
+        println!("{}: {runs_in_lanes}", model.name);
+        with_lanes += usize::from(runs_in_lanes);
     }
     assert!(!has_lanes() || with_lanes > 5, "{with_lanes} of {}", all.len());
 }

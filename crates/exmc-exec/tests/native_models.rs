@@ -96,14 +96,14 @@ fn inside_of_its_limits_a_density_runs_without_clamps() {
     assert!(saved >= 6, "{saved} operations saved");
     let [found, general] = [program, general].map(|p| p.bind(&|name| model.data(name)).unwrap());
     let reference = bind(Executor::Reference, &model).0;
-    let at = |z: [f64; 2]| [0.3, z[0], z[1]];
+    let position_at = |z: [f64; 2]| [0.3, z[0], z[1]];
     let inside = [[-0.4, 0.7], [200.0, 0.1], [-200.0, 199.9]];
     let outside =
         [[200.1, 0.0], [0.0, -201.0], [350.0, -350.0], [f64::NAN, 0.0], [0.0, f64::INFINITY]];
     // One instance for all, so that what an evaluation leaves behind shows.
     let mut instance = found.instance();
     for (z, is_inside) in inside.map(|z| (z, true)).into_iter().chain(outside.map(|z| (z, false))) {
-        let position = at(z);
+        let position = position_at(z);
         let mut values = vec![0.0; position.len() + 1];
         values[0] = instance.logp_grad(&position, &mut values[1..]).unwrap();
         if !is_inside {
@@ -202,16 +202,16 @@ fn sums_of_logarithms_are_right_at_the_edges() {
     ];
     for f in functions {
         for edge in edges {
-            for at in [0, 7, 64, 99] {
+            for index in [0, 7, 64, 99] {
                 let mut x: Vec<f64> = (0..100).map(|k| 1e3 / f64::from(1 + k * k)).collect();
-                x[at] = edge;
+                x[index] = edge;
                 let found = sum_of(f, Executor::Native, &x);
                 let expected = sum_of(f, Executor::Reference, &x);
                 for (found, expected) in found.iter().zip(&expected) {
                     let same = found == expected || (found.is_nan() && expected.is_nan());
                     // A hundred terms of up to 700, rounded in another order.
                     let error = (found - expected).abs() / expected.abs().max(1.0);
-                    assert!(same || error < 1e-14, "{edge} at {at}: {found}, expected {expected}");
+                    assert!(same || error < 1e-14, "{edge} at {index}: {found}, expected {expected}");
                 }
             }
         }

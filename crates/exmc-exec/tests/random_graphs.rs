@@ -93,12 +93,12 @@ fn gradients_agree_with_differences() {
         // several hundred, which this step keeps below the tolerance.
         let h = 3e-4;
         for (k, &found) in gradient.iter().enumerate() {
-            let mut at = |offset: f64| {
+            let mut logp_at = |offset: f64| {
                 let mut moved = program.position.clone();
                 moved[k] += offset * h;
                 instance.logp_grad(&moved, &mut scratch).unwrap()
             };
-            let expected = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
+            let expected = (logp_at(-2.0) - 8.0 * logp_at(-1.0) + 8.0 * logp_at(1.0) - logp_at(2.0)) / (12.0 * h);
             let error = (found - expected).abs() / expected.abs().max(1.0);
             assert!(error < 1e-7, "seed {seed}, element {k}: {found}, by differences {expected}");
         }

@@ -178,7 +178,7 @@ fn threads_that_take_turns_leave_no_trace() {
     let case = sinks(30_001, 40, true);
     let bound = bind(&case, Executor::Native);
     let other: Vec<f64> = case.position.iter().map(|x| -0.3 * x).collect();
-    let expected = [&case.position, &other].map(|at| bits(&evaluate(&bound, 1, at)));
+    let expected = [&case.position, &other].map(|position| bits(&evaluate(&bound, 1, position)));
     let mut instance = bound.with_threads(3).instance();
     let mut values = vec![0.0; case.position.len() + 1];
     for k in 0..300 {
@@ -207,8 +207,8 @@ fn shards_depend_on_the_loop_alone() {
     // where another shard may write, so it stays whole.
     let text = compile(Executor::Native, &kept_and_scattered(30_001).source).unwrap().print();
     let scatters = |part: &&str| part.contains("Scatter(m");
-    let (own, others): (Vec<&str>, Vec<&str>) = text.split("loop ").partition(scatters);
-    assert!(own.len() == 1 && !own[0].contains("shards"), "{text}");
+    let (scattering, others): (Vec<&str>, Vec<&str>) = text.split("loop ").partition(scatters);
+    assert!(scattering.len() == 1 && !scattering[0].contains("shards"), "{text}");
     assert!(others.iter().any(|part| part.contains("shards")), "{text}");
     // Longer ones have the more shards the more there is to do.
     assert!(matches!(shards(&models::logistic(20_000, 20))[..], [4..=16]));

@@ -65,11 +65,11 @@ impl Source {
         let program = compile_with(&settings, &source).unwrap();
         assert_eq!(program.rounds(), precision == Precision::F32, "{}", program.print());
         let lookup = |name: &str| {
-            let found = self.data.iter().find(|(own, _)| own == name);
+            let found = self.data.iter().find(|(candidate, _)| candidate == name);
             found.map(|(_, value)| value.clone())
         };
         let bound = program.bind(&lookup).unwrap();
-        let at = |level: Option<Level>| {
+        let evaluate_at = |level: Option<Level>| {
             let bound = bound.clone();
             let bound = level.map_or(bound.clone(), |level| bound.at_level(level));
             let mut found = vec![0.0; self.position.len() + 1];
@@ -80,9 +80,9 @@ impl Source {
             let bits: Vec<u64> = found.iter().map(bits).collect();
             (found, bits)
         };
-        let (found, bits) = at(None);
+        let (found, bits) = evaluate_at(None);
         for level in Level::available().into_iter().chain([Level::portable()]) {
-            let (other, other_bits) = at(Some(level));
+            let (other, other_bits) = evaluate_at(Some(level));
             let name = level.name();
             assert_eq!(other_bits, bits, "{name}: {other:?} is not {found:?}\n{}", program.print());
         }

@@ -100,7 +100,7 @@ fn sums_beside_any_instruction_leave_it_the_registers_that_it_needs() {
             }
             let logs = g.log(y);
             outputs.push(g.sum(logs));
-            let parameters = arrays.iter().zip([0, n, 2 * n]).map(|(&id, at)| (id, at)).collect();
+            let parameters = arrays.iter().zip([0, n, 2 * n]).map(|(&id, offset)| (id, offset)).collect();
             let source = FunctionSource { graph: g, outputs, parameters, dim: 3 * n };
             let part = |j: usize| (j as f64 * 0.618_033_988_749_894_9).fract();
             let position: Vec<f64> =
@@ -148,9 +148,9 @@ fn sums_of_logarithms_take_any_number() {
                     (0..n).map(|j| 0.1 + 0.8 * (j as f64 * 0.618).fract()).collect();
                 for (k, value) in special.iter().enumerate() {
                     // In neighbouring lanes, or one after the other in one.
-                    let at = if k % 2 == 0 { first + k } else { first + 8 * k };
-                    if at < n {
-                        position[at] = *value;
+                    let index = if k % 2 == 0 { first + k } else { first + 8 * k };
+                    if index < n {
+                        position[index] = *value;
                     }
                 }
                 let found = evaluate(&source, Executor::Native, &position);

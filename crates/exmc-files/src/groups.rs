@@ -78,7 +78,7 @@ pub struct Roles {
 
 impl Roles {
     fn group_of(&self, name: &str) -> &'static str {
-        let is_in = |names: &[String]| names.iter().any(|own| own == name);
+        let is_in = |names: &[String]| names.iter().any(|listed| listed == name);
         if is_in(&self.log_likelihood) || (self.log_likelihood.is_empty() && name == "log_lik") {
             "log_likelihood"
         } else if is_in(&self.posterior_predictive) {
@@ -107,8 +107,8 @@ pub fn inference_data(
         }
         let shape = Shape { chains: &chains, draws, warmup, width: posterior.width() };
         for name in ["posterior", "log_likelihood", "posterior_predictive"] {
-            let own = posterior.variables.iter().filter(|v| roles.group_of(&v.name) == name);
-            let arrays: Vec<Array> = own.map(|variable| shape.values(variable)).collect();
+            let members = posterior.variables.iter().filter(|v| roles.group_of(&v.name) == name);
+            let arrays: Vec<Array> = members.map(|variable| shape.values(variable)).collect();
             if !arrays.is_empty() {
                 groups.push(group(
                     format!("{prefix}{name}"),
@@ -190,11 +190,11 @@ impl Shape<'_> {
                 &infos[..self.draws]
             })
         };
-        let real = |of: fn(&Info) -> f64| Numbers::Real(infos().map(of).collect());
-        let integer = |of: fn(&Info) -> u32| {
-            Numbers::Integer(infos().map(|info| i64::from(of(info))).collect())
+        let real = |statistic: fn(&Info) -> f64| Numbers::Real(infos().map(statistic).collect());
+        let integer = |statistic: fn(&Info) -> u32| {
+            Numbers::Integer(infos().map(|info| i64::from(statistic(info))).collect())
         };
-        let boolean = |of: fn(&Info) -> bool| Numbers::Boolean(infos().map(of).collect());
+        let boolean = |statistic: fn(&Info) -> bool| Numbers::Boolean(infos().map(statistic).collect());
         vec![
             array("lp", real(|i| i.logp)),
             array("acceptance_rate", real(|i| i.accept_stat)),
@@ -227,13 +227,13 @@ fn group(
     posterior: &Posterior,
 ) -> Group {
     let first_index = |dim: &str| {
-        let own = |v: &&Variable| (0..v.shape.len()).any(|k| dim_name(v, k) == dim);
-        posterior.variables.iter().find(own).map_or(0, |v| v.first_index as i64)
+        let has_dim = |v: &&Variable| (0..v.shape.len()).any(|k| dim_name(v, k) == dim);
+        posterior.variables.iter().find(has_dim).map_or(0, |v| v.first_index as i64)
     };
     let mut coordinates: Vec<Array> = Vec::new();
     for array in &arrays {
         for (dim, extent) in array.dims.iter().zip(&array.shape) {
-            if coordinates.iter().any(|own| own.name == *dim) {
+            if coordinates.iter().any(|known| known.name == *dim) {
                 continue;
             }
             let numbers: Vec<i64> = match dim.as_str() {

@@ -45,7 +45,7 @@ pub fn read_netcdf(path: &Path) -> Result<Imported, FileError> {
     let (mut offset, mut extents) = (0, None);
     for variable in &group.variables {
         let dims: Vec<&str> = variable.dimensions.iter().map(|d| d.name.as_str()).collect();
-        let own: Vec<usize> = variable.dimensions.iter().map(|d| d.size as usize).collect();
+        let sizes: Vec<usize> = variable.dimensions.iter().map(|d| d.size as usize).collect();
         let ["chain", "draw", inner @ ..] = dims.as_slice() else {
             continue;
         };
@@ -55,11 +55,11 @@ pub fn read_netcdf(path: &Path) -> Result<Imported, FileError> {
             continue;
         };
         let values: Vec<f64> = values.iter().copied().collect();
-        if *extents.get_or_insert((own[0], own[1])) != (own[0], own[1]) {
+        if *extents.get_or_insert((sizes[0], sizes[1])) != (sizes[0], sizes[1]) {
             return Err(FileError::malformed(path, format!("`{name}` has other chains or draws")));
         }
         let first_index = inner.first().map_or(0, |dim| first_index(&file, dim));
-        let shape = own[2..].to_vec();
+        let shape = sizes[2..].to_vec();
         let dims = inner.iter().map(|dim| (*dim).to_owned()).collect();
         let new = Variable { name: name.clone(), shape, dims, offset, first_index };
         offset += new.len();
@@ -77,8 +77,8 @@ pub fn read_netcdf(path: &Path) -> Result<Imported, FileError> {
                 let mut values = Vec::with_capacity(draws * offset);
                 for draw in 0..draws {
                     for (variable, column) in variables.iter().zip(&columns) {
-                        let (len, at) = (variable.len(), chain * draws + draw);
-                        values.extend_from_slice(&column[at * len..(at + 1) * len]);
+                        let (len, row) = (variable.len(), chain * draws + draw);
+                        values.extend_from_slice(&column[row * len..(row + 1) * len]);
                     }
                 }
                 let infos = (0..draws).map(|draw| statistics.info(chain * draws + draw)).collect();
@@ -112,8 +112,8 @@ fn of_chain(chain: u32, values: Vec<f64>, infos: Vec<Info>) -> ChainDraws {
 
 /// The first number of a dimension's coordinate: 1 in files of Stan programs.
 fn first_index(file: &NcFile, dim: &str) -> usize {
-    let own = file.read_variable_as_f64(&format!("posterior/{dim}"));
-    match own.ok().and_then(|values| values.iter().next().copied()) {
+    let coordinate = file.read_variable_as_f64(&format!("posterior/{dim}"));
+    match coordinate.ok().and_then(|values| values.iter().next().copied()) {
         Some(1.0) => 1,
         _ => 0,
     }
@@ -154,17 +154,17 @@ impl Statistics {
         }
     }
 
-    fn info(&self, at: usize) -> Info {
-        let of = |values: &Option<Vec<f64>>| values.as_ref().map_or(f64::NAN, |all| all[at]);
-        let count = |values: &Option<Vec<f64>>| values.as_ref().map_or(0, |all| all[at] as u32);
-        let mut info = Info::still(of(&self.lp), of(&self.step_size));
+    fn info(&self, index: usize) -> Info {
+        let real = |values: &Option<Vec<f64>>| values.as_ref().map_or(f64::NAN, |all| all[index]);
+        let count = |values: &Option<Vec<f64>>| values.as_ref().map_or(0, |all| all[index] as u32);
+        let mut info = Info::still(real(&self.lp), real(&self.step_size));
         info.moved = true;
-        info.accept_stat = of(&self.acceptance);
+        info.accept_stat = real(&self.acceptance);
         info.tree_depth = count(&self.depth);
         info.n_steps = count(&self.steps);
         info.divergent = count(&self.diverging) != 0;
         info.reached_max_depth = count(&self.limit) != 0;
-        info.energy = of(&self.energy);
+        info.energy = real(&self.energy);
         info.energy_error = f64::NAN;
         info.max_energy_error = f64::NAN;
         info

@@ -22,26 +22,26 @@ use crate::error::FileError;
 use crate::whole_file::write_new;
 
 /// A statistic: its name and values.
-type Statistic = (&'static str, Of);
+type Statistic = (&'static str, Getter);
 
 /// Where a statistic's values come from.
 #[derive(Clone, Copy)]
-enum Of {
+enum Getter {
     Real(fn(&Info) -> f64),
     Integer(fn(&Info) -> u32),
     Boolean(fn(&Info) -> bool),
 }
 
 const STATISTICS: [Statistic; 9] = [
-    ("lp", Of::Real(|i| i.logp)),
-    ("acceptance_rate", Of::Real(|i| i.accept_stat)),
-    ("step_size", Of::Real(|i| i.step_size)),
-    ("tree_depth", Of::Integer(|i| i.tree_depth)),
-    ("n_steps", Of::Integer(|i| i.n_steps)),
-    ("diverging", Of::Boolean(|i| i.divergent)),
-    ("reached_max_treedepth", Of::Boolean(|i| i.reached_max_depth)),
-    ("energy", Of::Real(|i| i.energy)),
-    ("energy_error", Of::Real(|i| i.energy_error)),
+    ("lp", Getter::Real(|i| i.logp)),
+    ("acceptance_rate", Getter::Real(|i| i.accept_stat)),
+    ("step_size", Getter::Real(|i| i.step_size)),
+    ("tree_depth", Getter::Integer(|i| i.tree_depth)),
+    ("n_steps", Getter::Integer(|i| i.n_steps)),
+    ("diverging", Getter::Boolean(|i| i.divergent)),
+    ("reached_max_treedepth", Getter::Boolean(|i| i.reached_max_depth)),
+    ("energy", Getter::Real(|i| i.energy)),
+    ("energy_error", Getter::Real(|i| i.energy_error)),
 ];
 
 /// Writes a run as a new table.
@@ -74,11 +74,11 @@ fn write<W: Write + Send>(
     for name in &names {
         fields.push(field(name, Physical::DOUBLE)?);
     }
-    for (name, of) in statistics {
-        let physical = match of {
-            Of::Real(_) => Physical::DOUBLE,
-            Of::Integer(_) => Physical::INT32,
-            Of::Boolean(_) => Physical::BOOLEAN,
+    for (name, getter) in statistics {
+        let physical = match getter {
+            Getter::Real(_) => Physical::DOUBLE,
+            Getter::Integer(_) => Physical::INT32,
+            Getter::Boolean(_) => Physical::BOOLEAN,
         };
         fields.push(field(name, physical)?);
     }
@@ -87,7 +87,7 @@ fn write<W: Write + Send>(
         .set_created_by(record.program.clone())
         .set_compression(Compression::SNAPPY);
     let reals = names.iter().map(String::as_str).chain(
-        statistics.iter().filter(|(_, of)| matches!(of, Of::Real(_))).map(|(name, _)| *name),
+        statistics.iter().filter(|(_, getter)| matches!(getter, Getter::Real(_))).map(|(name, _)| *name),
     );
     for name in reals {
         let column = vec![name.to_owned()].into();
@@ -119,34 +119,34 @@ fn write_chain<W: Write + Send>(
         (1..=draws).collect(),
         (before + 1..=before + draws).collect(),
     ];
-    for own in numbers {
+    for indices in numbers {
         let Some(mut column) = rows.next_column()? else { break };
-        column.typed::<Int64Type>().write_batch(&own, None, None)?;
+        column.typed::<Int64Type>().write_batch(&indices, None, None)?;
         column.close()?;
     }
-    let mut own = Vec::with_capacity(draws as usize);
+    let mut column_values = Vec::with_capacity(draws as usize);
     for k in 0..width {
         let Some(mut column) = rows.next_column()? else { break };
-        own.clear();
-        own.extend(chain.values.iter().skip(k).step_by(width));
-        column.typed::<DoubleType>().write_batch(&own, None, None)?;
+        column_values.clear();
+        column_values.extend(chain.values.iter().skip(k).step_by(width));
+        column.typed::<DoubleType>().write_batch(&column_values, None, None)?;
         column.close()?;
     }
-    for (_, of) in statistics {
+    for (_, getter) in statistics {
         let Some(mut column) = rows.next_column()? else { break };
         let infos = &chain.infos;
-        match of {
-            Of::Real(of) => {
-                let own: Vec<f64> = infos.iter().map(of).collect();
-                column.typed::<DoubleType>().write_batch(&own, None, None)?;
+        match getter {
+            Getter::Real(get) => {
+                let values: Vec<f64> = infos.iter().map(get).collect();
+                column.typed::<DoubleType>().write_batch(&values, None, None)?;
             }
-            Of::Integer(of) => {
-                let own: Vec<i32> = infos.iter().map(|info| of(info) as i32).collect();
-                column.typed::<Int32Type>().write_batch(&own, None, None)?;
+            Getter::Integer(get) => {
+                let values: Vec<i32> = infos.iter().map(|info| get(info) as i32).collect();
+                column.typed::<Int32Type>().write_batch(&values, None, None)?;
             }
-            Of::Boolean(of) => {
-                let own: Vec<bool> = infos.iter().map(of).collect();
-                column.typed::<BoolType>().write_batch(&own, None, None)?;
+            Getter::Boolean(get) => {
+                let values: Vec<bool> = infos.iter().map(get).collect();
+                column.typed::<BoolType>().write_batch(&values, None, None)?;
             }
         }
         column.close()?;

@@ -31,7 +31,7 @@ pub fn write_zarr(path: &Path, groups: &[Group]) -> Result<(), FileError> {
         let folder = path.join(&group.name);
         let attributes: Map<String, Value> =
             group.attributes.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
-        let own = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        let group_metadata = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
         for array in group.coordinates.iter().chain(&group.arrays) {
             if let Numbers::Text(_) = array.numbers {
                 let what =
@@ -42,8 +42,8 @@ pub fn write_zarr(path: &Path, groups: &[Group]) -> Result<(), FileError> {
             write_array(&folder.join(&array.name), array, &metadata)?;
             all.insert(format!("{}/{}", group.name, array.name), metadata);
         }
-        write_json(&folder, &own)?;
-        all.insert(group.name.clone(), own);
+        write_json(&folder, &group_metadata)?;
+        all.insert(group.name.clone(), group_metadata);
     }
     let root = json!({
         "zarr_format": 3,
@@ -97,11 +97,11 @@ fn metadata(array: &Array) -> Value {
 fn write_array(folder: &Path, array: &Array, metadata: &Value) -> Result<(), FileError> {
     let size = chunk(array).iter().product::<usize>();
     for number in 0..array.numbers.len().div_ceil(size.max(1)) {
-        let own = number * size..((number + 1) * size).min(array.numbers.len());
+        let range = number * size..((number + 1) * size).min(array.numbers.len());
         let bytes: Vec<u8> = match &array.numbers {
-            Numbers::Real(all) => all[own].iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Numbers::Integer(all) => all[own].iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Numbers::Boolean(all) => all[own].iter().map(|x| u8::from(*x)).collect(),
+            Numbers::Real(all) => all[range].iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Numbers::Integer(all) => all[range].iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Numbers::Boolean(all) => all[range].iter().map(|x| u8::from(*x)).collect(),
             Numbers::Text(_) => Vec::new(),
         };
         // The first dimension counts chunks, the others have one.

@@ -172,8 +172,8 @@ fn parquet_has_a_row_for_each_draw() {
     let row = &rows[5 + 3];
     assert_eq!([0, 1, 2].map(|k| row.get_long(k).unwrap()), [2, 4, 9]);
     assert_eq!(row.get_double(4).unwrap().to_bits(), number(1, 3, 1).to_bits());
-    let at = fields.iter().position(|name| name == "diverging").unwrap();
-    assert_eq!(rows.iter().filter(|row| row.get_bool(at).unwrap()).count(), 2);
+    let column = fields.iter().position(|name| name == "diverging").unwrap();
+    assert_eq!(rows.iter().filter(|row| row.get_bool(column).unwrap()).count(), 2);
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -200,9 +200,9 @@ fn zarr_repeats_each_arrays_metadata_in_the_root() {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
     let root = read(path.join("zarr.json"));
-    let own = read(path.join("posterior/theta/zarr.json"));
-    assert_eq!(root["consolidated_metadata"]["metadata"]["posterior/theta"], own);
-    assert_eq!(own["shape"], serde_json::json!([2, 5, 2, 3]));
+    let metadata = read(path.join("posterior/theta/zarr.json"));
+    assert_eq!(root["consolidated_metadata"]["metadata"]["posterior/theta"], metadata);
+    assert_eq!(metadata["shape"], serde_json::json!([2, 5, 2, 3]));
     let packed = fs::read(path.join("posterior/theta/c/1/0/0/0")).unwrap();
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut bytes).unwrap();

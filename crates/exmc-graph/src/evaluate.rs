@@ -130,7 +130,7 @@ fn evaluate_scan(
         body.stacked.iter().map(|&id| vec![0.0; length * body.graph.shape(id).len()]).collect();
     let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
     for step in 0..length {
-        let at = if reverse { length - 1 - step } else { step };
+        let index = if reverse { length - 1 - step } else { step };
         let lookup = |name: &str| {
             let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
             if let Some(k) = number("carry") {
@@ -141,14 +141,14 @@ fn evaluate_scan(
                 let sequence = args.get(carries + number("x")?)?;
                 let row = Shape::from(&sequence.shape().extents()[1..]);
                 let width = row.len();
-                let values = sequence.values()[at * width..(at + 1) * width].to_vec();
+                let values = sequence.values()[index * width..(index + 1) * width].to_vec();
                 Some(tensor(&row, sequence.dtype(), values))
             }
         };
         let mut next = evaluate(&body.graph, &outputs, &lookup)?;
         for (stack, value) in stacks.iter_mut().zip(next.drain(carries..)) {
             let width = value.values().len();
-            stack[at * width..(at + 1) * width].copy_from_slice(value.values());
+            stack[index * width..(index + 1) * width].copy_from_slice(value.values());
         }
         state = next;
     }

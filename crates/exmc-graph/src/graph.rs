@@ -334,7 +334,7 @@ impl Graph {
         }
         let nobody = NodeId(u32::MAX);
         let mut numbers = vec![nobody; self.nodes.len()];
-        let of = |numbers: &[NodeId], id: &mut NodeId| *id = numbers[id.index()];
+        let renumber = |numbers: &[NodeId], id: &mut NodeId| *id = numbers[id.index()];
         let mut kept = Vec::with_capacity(needed.iter().filter(|needed| **needed).count());
         self.interned.clear();
         self.keys.clear();
@@ -344,7 +344,7 @@ impl Graph {
             }
             let id = NodeId::from_index(kept.len());
             numbers[index] = id;
-            node.args.iter_mut().for_each(|arg| of(&numbers, arg));
+            node.args.iter_mut().for_each(|arg| renumber(&numbers, arg));
             let mut place = 0;
             if !matches!(node.op, Op::Input { .. }) {
                 // No two were the same before, so none is found here.
@@ -359,10 +359,10 @@ impl Graph {
         }
         self.nodes = kept;
         self.inputs.retain(|_, id| {
-            of(&numbers, id);
+            renumber(&numbers, id);
             *id != nobody
         });
-        roots.iter_mut().for_each(|root| of(&numbers, root));
+        roots.iter_mut().for_each(|root| renumber(&numbers, root));
     }
 
     fn push(&mut self, node: Node, key: u64) -> NodeId {

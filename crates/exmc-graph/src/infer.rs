@@ -24,7 +24,7 @@ impl Graph {
         let more: Vec<&Shape>;
         let shapes: &[&Shape] = match few.get_mut(..args.len()) {
             Some(few) => {
-                few.iter_mut().zip(args).for_each(|(own, &a)| *own = self.shape(a));
+                few.iter_mut().zip(args).for_each(|(target, &a)| *target = self.shape(a));
                 few
             }
             None => {
@@ -50,7 +50,7 @@ impl Graph {
                 unreachable!("handled by the callers")
             }
             Op::Unary(f) => {
-                let whole = matches!(
+                let keeps_integers = matches!(
                     f,
                     Unary::Neg
                         | Unary::Abs
@@ -61,7 +61,7 @@ impl Graph {
                         | Unary::Square
                 );
                 let dtype =
-                    if f.is_truth() || (whole && all_int) { DType::Int } else { DType::Real };
+                    if f.is_truth() || (keeps_integers && all_int) { DType::Int } else { DType::Real };
                 // A truth value of a parameter is a real number that happens to be 0 or 1.
                 let dtype = if self.dependence(args[0]) == Dependence::Parameter {
                     DType::Real
@@ -72,14 +72,14 @@ impl Graph {
             }
             Op::Binary(f) => {
                 use Binary::{Add, Max, Min, Mul, Sub};
-                let whole = matches!(f, Add | Sub | Mul | Min | Max) && all_int;
+                let keeps_integers = matches!(f, Add | Sub | Mul | Min | Max) && all_int;
                 let boolean = f.is_truth()
                     && args.iter().all(|&a| self.dependence(a) < Dependence::Parameter);
-                (same_shape()?, if whole || boolean { DType::Int } else { DType::Real })
+                (same_shape()?, if keeps_integers || boolean { DType::Int } else { DType::Real })
             }
             Op::Ternary(f) => {
-                let whole = *f == Ternary::Select && all_int;
-                (same_shape()?, if whole { DType::Int } else { DType::Real })
+                let keeps_integers = *f == Ternary::Select && all_int;
+                (same_shape()?, if keeps_integers { DType::Int } else { DType::Real })
             }
             Op::Broadcast(shape) => {
                 if !shapes[0].broadcasts_to(shape) {
@@ -356,9 +356,9 @@ impl Graph {
                         "`{name}` has shape {declared} in the body, {shape} outside"
                     ));
                 }
-                let whole = |node: &Node| node.dtype == DType::Int;
-                let stays = k >= carries || whole(body.graph.node(body.next[k]));
-                if whole(body.graph.node(input)) && !(whole(self.node(arg)) && stays) {
+                let is_integer = |node: &Node| node.dtype == DType::Int;
+                let stays = k >= carries || is_integer(body.graph.node(body.next[k]));
+                if is_integer(body.graph.node(input)) && !(is_integer(self.node(arg)) && stays) {
                     return fail(format!("`{name}` is an integer in the body, real outside"));
                 }
             }

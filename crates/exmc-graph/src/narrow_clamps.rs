@@ -138,9 +138,9 @@ mod tests {
             let limit = g.scalar(FAR);
             let least = g.min(z, limit);
             let limit = g.scalar(150.0);
-            let own = g.min(z, limit);
-            let own = g.exp(own);
-            g.add(least, own)
+            let clamped = g.min(z, limit);
+            let clamped = g.exp(clamped);
+            g.add(least, clamped)
         };
         assert_eq!(text(65, other), "");
     }

@@ -51,10 +51,10 @@ impl Lines<'_> {
             if is_body && line == "}" {
                 return Ok(graph);
             }
-            let at = self.number;
+            let line_number = self.number;
             self.node(&mut graph, line).map_err(|e| match e.message().starts_with("line ") {
                 true => e,
-                false => GraphError::new(format!("line {at}: {e}")),
+                false => GraphError::new(format!("line {line_number}: {e}")),
             })?;
         }
         if is_body { Err(GraphError::new("a body is not closed")) } else { Ok(graph) }
@@ -412,10 +412,10 @@ impl<'t> Cursor<'t> {
         self.expect("\"")?;
         let mut text = String::new();
         let mut chars = self.rest.char_indices();
-        while let Some((at, c)) = chars.next() {
+        while let Some((offset, c)) = chars.next() {
             match c {
                 '"' => {
-                    self.rest = &self.rest[at + 1..];
+                    self.rest = &self.rest[offset + 1..];
                     return Ok(text);
                 }
                 '\\' => match chars.next().map(|(_, c)| c) {

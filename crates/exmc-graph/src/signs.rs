@@ -76,32 +76,32 @@ fn sign(g: &Graph, id: NodeId, input: &dyn Fn(&str) -> bool, budget: &mut usize)
     }
     let node = g.node(id);
     let args = &node.args;
-    let mut of = |k: usize| sign(g, args[k], input, budget);
+    let mut sign_of = |k: usize| sign(g, args[k], input, budget);
     match &node.op {
         Op::Input { name, .. } => Sign { not_negative: input(name), ..UNKNOWN },
         Op::Unary(Unary::Exp | Unary::InvLogit | Unary::Softplus) => POSITIVE,
-        Op::Unary(Unary::Neg) => of(0).opposite(),
+        Op::Unary(Unary::Neg) => sign_of(0).opposite(),
         // What is finite has a reciprocal that is not zero.
-        Op::Unary(Unary::Reciprocal) => Sign { not_zero: true, ..of(0) },
-        Op::Unary(Unary::Square | Unary::Abs) => Sign { not_zero: of(0).not_zero, ..POSITIVE },
+        Op::Unary(Unary::Reciprocal) => Sign { not_zero: true, ..sign_of(0) },
+        Op::Unary(Unary::Square | Unary::Abs) => Sign { not_zero: sign_of(0).not_zero, ..POSITIVE },
         Op::Unary(Unary::Sqrt) => {
-            let inner = of(0);
+            let inner = sign_of(0);
             Sign { not_zero: inner.not_negative && inner.not_zero, ..POSITIVE }
         }
         Op::Binary(Binary::Mul) if args[0] == args[1] => {
-            Sign { not_zero: of(0).not_zero, ..POSITIVE }
+            Sign { not_zero: sign_of(0).not_zero, ..POSITIVE }
         }
-        Op::Binary(Binary::Mul) => of(0).times(of(1)),
-        Op::Binary(Binary::Div) => of(0).times(Sign { not_zero: true, ..of(1) }),
-        Op::Binary(Binary::Add) => of(0).plus(of(1)),
+        Op::Binary(Binary::Mul) => sign_of(0).times(sign_of(1)),
+        Op::Binary(Binary::Div) => sign_of(0).times(Sign { not_zero: true, ..sign_of(1) }),
+        Op::Binary(Binary::Add) => sign_of(0).plus(sign_of(1)),
         Op::Binary(Binary::Sub) => {
             let least = g.as_uniform(args[0]).is_some_and(|most| most >= 1.0);
-            let difference = of(0).plus(of(1).opposite());
+            let difference = sign_of(0).plus(sign_of(1).opposite());
             let not_negative = difference.not_negative || least && is_at_most_one(g, args[1]);
             Sign { not_negative, ..difference }
         }
         Op::Binary(Binary::Min) => {
-            let (a, b) = (of(0), of(1));
+            let (a, b) = (sign_of(0), sign_of(1));
             let below = (a.not_positive && a.not_zero) || (b.not_positive && b.not_zero);
             Sign {
                 not_positive: a.not_positive || b.not_positive,
@@ -110,7 +110,7 @@ fn sign(g: &Graph, id: NodeId, input: &dyn Fn(&str) -> bool, budget: &mut usize)
             }
         }
         Op::Binary(Binary::Max) => {
-            let (a, b) = (of(0), of(1));
+            let (a, b) = (sign_of(0), sign_of(1));
             let above = (a.not_negative && a.not_zero) || (b.not_negative && b.not_zero);
             Sign {
                 not_negative: a.not_negative || b.not_negative,
@@ -118,24 +118,24 @@ fn sign(g: &Graph, id: NodeId, input: &dyn Fn(&str) -> bool, budget: &mut usize)
                 ..a.either(b)
             }
         }
-        Op::Ternary(Ternary::Select) => of(1).either(of(2)),
+        Op::Ternary(Ternary::Select) => sign_of(1).either(sign_of(2)),
         Op::Broadcast(_)
         | Op::Reshape(_)
         | Op::Permute(_)
         | Op::Slice { .. }
         | Op::Gather
-        | Op::Hold => of(0),
-        Op::ScatterAdd { .. } | Op::Unslice { .. } => Sign { not_zero: false, ..of(0) },
+        | Op::Hold => sign_of(0),
+        Op::ScatterAdd { .. } | Op::Unslice { .. } => Sign { not_zero: false, ..sign_of(0) },
         Op::Reduce(Reduction::Sum, _) => {
-            let inner = of(0);
+            let inner = sign_of(0);
             let signed = inner.not_negative || inner.not_positive;
             let empty = g.shape(args[0]).is_empty();
             Sign { not_zero: inner.not_zero && signed && !empty, ..inner }
         }
-        Op::Reduce(Reduction::Max | Reduction::Min, _) => of(0),
+        Op::Reduce(Reduction::Max | Reduction::Min, _) => sign_of(0),
         Op::Concat { .. } => {
-            let first = of(0);
-            (1..args.len()).fold(first, |all, k| all.either(of(k)))
+            let first = sign_of(0);
+            (1..args.len()).fold(first, |all, k| all.either(sign_of(k)))
         }
         _ => UNKNOWN,
     }

@@ -236,12 +236,12 @@ pub(crate) fn rebuild(
     let live = graph.reachable(roots);
     let mut new = Graph::with_capacity(live.iter().filter(|live| **live).count());
     let mut copy: Vec<Option<NodeId>> = vec![None; graph.len()];
-    let of = |copy: &[Option<NodeId>], id: &NodeId| {
+    let copy_of = |copy: &[Option<NodeId>], id: &NodeId| {
         copy[id.index()].expect("arguments precede users, and roots are live")
     };
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
-        let args: Vec<NodeId> = node.args.iter().map(|arg| of(&copy, arg)).collect();
+        let args: Vec<NodeId> = node.args.iter().map(|arg| copy_of(&copy, arg)).collect();
         copy[id.index()] = Some(match &node.op {
             Op::Input { name, role } => new
                 .input(name, *role, node.shape.clone(), node.dtype)
@@ -250,7 +250,7 @@ pub(crate) fn rebuild(
             _ => make(&mut new, id, &args),
         });
     }
-    let mut roots: Vec<NodeId> = roots.iter().map(|root| of(&copy, root)).collect();
+    let mut roots: Vec<NodeId> = roots.iter().map(|root| copy_of(&copy, root)).collect();
     new.retain(&mut roots);
     (new, roots)
 }

@@ -80,8 +80,8 @@ impl Shape {
             return Self(Extents::Many((0..rank).map(extent).collect()));
         }
         let mut extents = [0; INLINE_AXES];
-        for (axis, own) in extents[..rank].iter_mut().enumerate() {
-            *own = extent(axis);
+        for (axis, target) in extents[..rank].iter_mut().enumerate() {
+            *target = extent(axis);
         }
         Self(Extents::Few { rank: rank as u8, extents })
     }
@@ -116,27 +116,27 @@ impl Shape {
 
     /// This shape with `other`'s axes appended.
     pub fn join(&self, other: &[usize]) -> Self {
-        let own = self.extents();
-        let extent = |axis: usize| match axis.checked_sub(own.len()) {
-            None => own[axis],
+        let extents = self.extents();
+        let extent = |axis: usize| match axis.checked_sub(extents.len()) {
+            None => extents[axis],
             Some(further) => other[further],
         };
-        Self::of_rank(own.len() + other.len(), extent)
+        Self::of_rank(extents.len() + other.len(), extent)
     }
 
     /// The same with another extent along an axis.
     pub(crate) fn with_extent(&self, axis: usize, extent: usize) -> Self {
-        let own = self.extents();
-        Self::of_rank(own.len(), |other| if other == axis { extent } else { own[other] })
+        let extents = self.extents();
+        Self::of_rank(extents.len(), |other| if other == axis { extent } else { extents[other] })
     }
 
     /// The shape that both broadcast to (right-aligned; an extent of one stretches), if any.
     pub fn broadcast(&self, other: &Self) -> Option<Self> {
         let (a, b) = (self.extents(), other.extents());
         let rank = a.len().max(b.len());
-        let extent = |own: &[usize], axis: usize| {
-            let missing = rank - own.len();
-            if axis < missing { 1 } else { own[axis - missing] }
+        let extent = |extents: &[usize], axis: usize| {
+            let missing = rank - extents.len();
+            if axis < missing { 1 } else { extents[axis - missing] }
         };
         let fits = |axis: usize| {
             let (a, b) = (extent(a, axis), extent(b, axis));

@@ -111,7 +111,7 @@ fn masks_pass_through_moves_sums_and_reductions() {
         expected
     );
     // A whole branch: its matrix operations and sums run over NaN.
-    let whole = |x: f64| {
+    let branch_gradient = |x: f64| {
         gradient(&[x, 1.0], &|g: &mut Graph, p: &[NodeId]| {
             let root = g.sqrt(p[0]);
             let matrix = g.reshape(root, [1, 2]);
@@ -124,8 +124,8 @@ fn masks_pass_through_moves_sums_and_reductions() {
             g.select(positive, product, first)
         })
     };
-    assert_eq!(whole(-1.0), [1.0, 0.0]);
-    assert_eq!(whole(4.0), [1.0, 1.0]);
+    assert_eq!(branch_gradient(-1.0), [1.0, 0.0]);
+    assert_eq!(branch_gradient(4.0), [1.0, 1.0]);
 }
 
 #[test]

@@ -45,12 +45,12 @@ fn derivatives_are_those_of_the_values() {
             let a = if kind == Decomposition::HermitianEigen {
                 let n = shape[0];
                 let triangle = |upper: bool, side: f64| {
-                    let of = move |k: usize| {
+                    let entry = move |k: usize| {
                         let (i, j, part) = (k / 2 / n, k / 2 % n, k % 2);
                         let kept = if upper { i < j } else { i > j || (i == j && part == 0) };
                         f64::from(u8::from(kept)) * if part == 1 { side } else { 1.0 }
                     };
-                    Tensor::real(shape, (0..2 * n * n).map(of).collect::<Vec<_>>()).unwrap()
+                    Tensor::real(shape, (0..2 * n * n).map(entry).collect::<Vec<_>>()).unwrap()
                 };
                 let (lower, upper) =
                     (g.constant(triangle(false, 1.0)), g.constant(triangle(true, -1.0)));
@@ -68,17 +68,17 @@ fn derivatives_are_those_of_the_values() {
             let value = g.sum(terms);
             let gradient = differentiate(&mut g, value, &[x]).unwrap();
             assert_eq!(print(&parse(&print(&g)).unwrap()), print(&g), "{kind:?}");
-            let at = numbers(4, shape.iter().product());
-            let of = |point: &[f64], node| {
+            let position = numbers(4, shape.iter().product());
+            let values_at = |point: &[f64], node| {
                 let read = |_: &str| Tensor::real(shape, point.to_vec());
                 evaluate(&g, &[node], &read).unwrap()[0].values().to_vec()
             };
-            let slope = of(&at, gradient[0]);
-            for k in 0..at.len() {
+            let slope = values_at(&position, gradient[0]);
+            for k in 0..position.len() {
                 let moved = |h: f64| {
-                    let mut point = at.clone();
+                    let mut point = position.clone();
                     point[k] += h;
-                    of(&point, value)[0]
+                    values_at(&point, value)[0]
                 };
                 let h = 1e-4;
                 let difference = (8.0 * (moved(h) - moved(-h))

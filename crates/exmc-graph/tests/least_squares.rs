@@ -64,11 +64,11 @@ impl Rows {
         let common = |j: usize| q[j] - factor[packed.point()][j];
         let mut total: f64 = factor[packed.rest()].iter().sum();
         for g in 0..self.groups {
-            let own = |j: usize| p[j * self.groups + g] - factor[packed.local_point(j)][g];
+            let local_difference = |j: usize| p[j * self.groups + g] - factor[packed.local_point(j)][g];
             for i in 0..self.local {
                 let mut row = factor[packed.local_offset(i)][g];
                 row +=
-                    (i..self.local).map(|j| factor[packed.triangle(i, j)][g] * own(j)).sum::<f64>();
+                    (i..self.local).map(|j| factor[packed.triangle(i, j)][g] * local_difference(j)).sum::<f64>();
                 let coupling = &factor[packed.coupling(i)][g * self.global..];
                 row += (0..self.global).map(|j| coupling[j] * common(j)).sum::<f64>();
                 total += row * row;
@@ -164,17 +164,17 @@ fn a_large_common_level_costs_no_digits() {
         };
         let (rows, oracle) = (make(offset.clone()), make(moved.clone()));
         let factor = rows.factor();
-        let at = |level: f64, a: f64, b: f64| {
+        let unknowns_at = |level: f64, a: f64, b: f64| {
             let unknowns = [level + a, b];
             if local == 0 { (vec![], unknowns.to_vec()) } else { (unknowns.to_vec(), vec![]) }
         };
         let value = |a: f64, b: f64| {
-            let (p, q) = at(level, a, b);
+            let (p, q) = unknowns_at(level, a, b);
             rows.sum_by_factor(&factor, &p, &q)
         };
         let exact = |a: f64, b: f64| {
             // What is left of `a` at the level.
-            let (p, q) = at(0.0, (level + a) - level, b);
+            let (p, q) = unknowns_at(0.0, (level + a) - level, b);
             oracle.sum(&p, &q)
         };
         for (a, b) in [(0.1, 0.2), (-0.3, 0.5), (0.01, -0.04)] {

@@ -53,12 +53,12 @@ fn standardised() -> Case {
     let (mu, tau, prior) = parents(&mut g);
     let z = parameter(&mut g, "z", [4]);
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
-    let own = normal(&mut g, z, zero, one);
+    let effect_density = normal(&mut g, z, zero, one);
     let spread = g.mul(tau, z);
     let effect = g.add(mu, spread);
     let (y, sigma) = (vector(&mut g, &EFFECT), vector(&mut g, &ERROR));
     let seen = normal(&mut g, y, effect, sigma);
-    let logp = g.add(prior, own);
+    let logp = g.add(prior, effect_density);
     let logp = g.add(logp, seen);
     Case { name: "standardised", g, logp, z }
 }
@@ -67,10 +67,10 @@ fn centred() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
     let z = parameter(&mut g, "z", [4]);
-    let own = normal(&mut g, z, mu, tau);
+    let effect_density = normal(&mut g, z, mu, tau);
     let (y, sigma) = (vector(&mut g, &EFFECT), vector(&mut g, &ERROR));
     let seen = normal(&mut g, y, z, sigma);
-    let logp = g.add(prior, own);
+    let logp = g.add(prior, effect_density);
     let logp = g.add(logp, seen);
     Case { name: "centred", g, logp, z }
 }
@@ -80,7 +80,7 @@ fn groups() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
     let z = parameter(&mut g, "z", [3]);
-    let own = normal(&mut g, z, mu, tau);
+    let effect_density = normal(&mut g, z, mu, tau);
     let group = g.constant(Tensor::indices(&[0, 2, 2, 0, 0, 2]));
     let x = vector(&mut g, &[0.5, -1.0, 2.0, 0.0, 1.5, -0.5]);
     let y = vector(&mut g, &[1.0, 0.3, -0.8, 2.2, 0.1, -1.4]);
@@ -90,7 +90,7 @@ fn groups() -> Case {
     let line = g.mul(slope, x);
     let mean = g.add(gathered, line);
     let seen = normal(&mut g, y, mean, sigma);
-    let logp = g.add(prior, own);
+    let logp = g.add(prior, effect_density);
     let logp = g.add(logp, seen);
     let slope = g.square(slope);
     let logp = g.sub(logp, slope);
@@ -105,7 +105,7 @@ fn taken_again() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
     let z = parameter(&mut g, "z", [5]);
-    let own = normal(&mut g, z, mu, tau);
+    let effect_density = normal(&mut g, z, mu, tau);
     let part = g.slice(z, 0, 1, 5);
     let order = g.constant(Tensor::indices(&[3, 0, 0, 2, 1, 3]));
     let taken = g.gather(part, order);
@@ -116,7 +116,7 @@ fn taken_again() -> Case {
     let all = vector(&mut g, &[0.2, -0.4, 0.9, 1.3, -1.0, 0.6]);
     let one = g.scalar(1.0);
     let others = normal(&mut g, all, taken, one);
-    let logp = g.add(prior, own);
+    let logp = g.add(prior, effect_density);
     let logp = g.add(logp, seen);
     let logp = g.add(logp, others);
     Case { name: "taken again", g, logp, z }
@@ -128,7 +128,7 @@ fn shared() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
     let z = parameter(&mut g, "z", []);
-    let own = normal(&mut g, z, mu, tau);
+    let effect_density = normal(&mut g, z, mu, tau);
     let column = g.broadcast_to(z, &[2].into());
     let matrix = g.constant(Tensor::real([3, 2], vec![1.0, 0.5, -0.3, 2.0, 0.8, 0.1]).unwrap());
     let product = g.matmul(matrix, column);
@@ -140,7 +140,7 @@ fn shared() -> Case {
     let seen = normal(&mut g, half, mu, tau);
     let all = g.sum(product);
     let again = normal(&mut g, all, mu, tau);
-    let logp = g.add(prior, own);
+    let logp = g.add(prior, effect_density);
     let logp = g.add(logp, seen);
     let logp = g.add(logp, again);
     Case { name: "shared", g, logp, z }
@@ -152,7 +152,7 @@ fn odd() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
     let z = parameter(&mut g, "z", [2, 2]);
-    let own = normal(&mut g, z, mu, tau);
+    let effect_density = normal(&mut g, z, mu, tau);
     let flat = g.reshape(z, [4]);
     let some = g.slice(flat, 0, 1, 3);
     let y = vector(&mut g, &[0.4, -1.0]);
@@ -161,7 +161,7 @@ fn odd() -> Case {
     let product = g.mul(left, right);
     let product = g.sum(product);
     let product = g.scale(product, -0.25);
-    let logp = g.add(prior, own);
+    let logp = g.add(prior, effect_density);
     let logp = g.add(logp, seen);
     let logp = g.add(logp, product);
     Case { name: "odd", g, logp, z }
@@ -364,18 +364,18 @@ fn large_means_keep_their_digits() {
     let mut g = Graph::new();
     let (z, s) = (parameter(&mut g, "z", []), parameter(&mut g, "s", []));
     let (zero, wide) = (g.scalar(0.0), g.scalar(1e9));
-    let own = normal(&mut g, z, zero, wide);
+    let prior = normal(&mut g, z, zero, wide);
     let y = vector(&mut g, &[1e8 + 0.25, 1e8 - 1.5, 1e8 + 0.75, 1e8 + 2.0, 1e8 - 0.5]);
     let sigma = g.exp(s);
     let seen = normal(&mut g, y, z, sigma);
-    let logp = g.add(own, seen);
+    let logp = g.add(prior, seen);
     let found = integrate_normal(&g, logp, z).unwrap();
-    let at = |_: &str| Some(Tensor::scalar(0.5));
+    let value_of = |_: &str| Some(Tensor::scalar(0.5));
     let slopes = {
         let mut g = found.graph.clone();
         let s = g.find_input("s").unwrap();
         let slope = differentiate(&mut g, found.logp, &[s]).unwrap()[0];
-        evaluate(&g, &[found.logp, slope, found.mean, found.deviation], &at).unwrap()
+        evaluate(&g, &[found.logp, slope, found.mean, found.deviation], &value_of).unwrap()
     };
     let expected =
         [-23.887_828_825_034_9, -1.452_434_869_887_762, 100_000_000.2, 0.737_330_567_447_064];

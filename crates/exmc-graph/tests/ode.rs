@@ -278,8 +278,8 @@ fn a_root_has_the_derivatives_of_the_implicit_function() {
     check_derivatives("root", &parameters, 1, &|g, p| cubic(g, p, 1e-6));
     let (mut g, inputs, found) =
         expression(&parameters.each_ref().map(|p| p.shape().clone()), &|g, p| cubic(g, p, 1e-6));
-    let at = values(&g, &[found], &parameters)[0].values().to_vec();
-    for x in &at {
+    let roots = values(&g, &[found], &parameters)[0].values().to_vec();
+    for x in &roots {
         assert!((x * x * x + 1.3 * x - 2.1).abs() < 4e-16 * 4.0, "{x}");
     }
     // The root does not depend on the guess, nor does any derivative.

@@ -45,7 +45,7 @@ fn scalar_op(op: &Op, arity: usize) -> (Graph, Vec<NodeId>, NodeId) {
     })
 }
 
-fn at(g: &Graph, nodes: &[NodeId], args: &[f64]) -> Vec<f64> {
+fn values_at(g: &Graph, nodes: &[NodeId], args: &[f64]) -> Vec<f64> {
     let parameters: Vec<_> = args.iter().map(|&x| Tensor::scalar(x)).collect();
     values(g, nodes, &parameters).iter().map(|t| t.as_scalar().unwrap()).collect()
 }
@@ -71,7 +71,7 @@ fn elementwise_values_agree_with_fifty_digits() {
         let op = &ops[name.as_str()];
         for row in rows {
             let (g, _, y) = scalar_op(op, row.args.len());
-            let found = at(&g, &[y], &row.args)[0];
+            let found = values_at(&g, &[y], &row.args)[0];
             let (args, value) = (&row.args, row.value);
             if !agrees(found, value, tolerance(name)) {
                 wrong.push(format!("{name}{args:?}: {found}, not {value}"));
@@ -93,7 +93,7 @@ fn elementwise_derivatives_agree_with_fifty_digits() {
             }
             let (mut g, inputs, y) = scalar_op(&ops[name.as_str()], row.args.len());
             let gradient = differentiate(&mut g, y, &inputs).unwrap();
-            let found = at(&g, &gradient, &row.args);
+            let found = values_at(&g, &gradient, &row.args);
             for (k, (&found, &expected)) in found.iter().zip(&row.partials).enumerate() {
                 // Rules are built from other operations: a few roundings each, absolute below one.
                 let near = (found - expected).abs() <= 1e-10 * expected.abs().max(1e-2);
@@ -229,10 +229,10 @@ fn derivatives_with_respect_to_the_last_argument_go_on() {
         let f = |x: f64| {
             let mut moved = args.clone();
             *moved.last_mut().unwrap() = x;
-            at(&g, &[first], &moved)[0]
+            values_at(&g, &[first], &moved)[0]
         };
         let expected = five_point(&f, *args.last().unwrap(), 1e-3);
-        let found = at(&g, &[second], &args)[0];
+        let found = values_at(&g, &[second], &args)[0];
         assert!(
             (found - expected).abs() <= 1e-8 * expected.abs().max(1.0),
             "{name}: {found} {expected}"
@@ -322,7 +322,7 @@ fn edges_have_their_documented_values() {
     let mut wrong = Vec::new();
     for (name, args, expected) in table {
         let (g, _, y) = scalar_op(&elementwise()[name], args.len());
-        let found = at(&g, &[y], args)[0];
+        let found = values_at(&g, &[y], args)[0];
         if !same(found, *expected) {
             wrong.push(format!("{name}{args:?} is {found}, expected {expected}"));
         }
@@ -368,7 +368,7 @@ fn edges_have_their_documented_derivatives() {
     for (name, args, expected) in table {
         let (mut g, inputs, y) = scalar_op(&elementwise()[name], args.len());
         let gradient = differentiate(&mut g, y, &inputs).unwrap();
-        let found = at(&g, &gradient, args);
+        let found = values_at(&g, &gradient, args);
         let all = found.iter().zip(*expected).all(|(&f, &e)| same(f, e));
         if !all {
             wrong.push(format!("derivatives of {name}{args:?}: {found:?}, not {expected:?}"));

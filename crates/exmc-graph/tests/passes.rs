@@ -196,17 +196,17 @@ fn stretched_arguments_of_functions_are_read_where_they_belong() {
     let chosen = g.select(d, power, b);
     let negative = g.neg(a);
     let (folded, roots) = fold_constants(&g, &[difference, chosen, negative]);
-    let of = |root: usize| folded.as_constant(roots[root]).unwrap().values().to_vec();
+    let values_of = |root: usize| folded.as_constant(roots[root]).unwrap().values().to_vec();
     let each = |value: &dyn Fn(usize, usize, usize) -> f64| -> Vec<f64> {
         let places = (0..24).map(|k| (k / 12, k / 3 % 4, k % 3));
         places.map(|(i, j, k)| value(i, j, k)).collect()
     };
     let a = |i: usize, k: usize| 10.0 + (3 * i + k) as f64;
     let b = |j: usize| 100.0 + j as f64;
-    assert_eq!(of(0), each(&|i, j, k| a(i, k) - b(j)));
+    assert_eq!(values_of(0), each(&|i, j, k| a(i, k) - b(j)));
     let taken = |i: usize, j: usize| 4 * i + j != 3;
-    assert_eq!(of(1), each(&|i, j, k| if taken(i, j) { (a(i, k) - b(j)).min(7.0) } else { b(j) }));
-    assert_eq!(of(2), each(&|i, _, k| -a(i, k)));
+    assert_eq!(values_of(1), each(&|i, j, k| if taken(i, j) { (a(i, k) - b(j)).min(7.0) } else { b(j) }));
+    assert_eq!(values_of(2), each(&|i, _, k| -a(i, k)));
 }
 
 #[test]

@@ -89,8 +89,8 @@ fn whitened_vectors(name: &'static str, groups: usize, n: usize, is_transposed: 
         g.transpose(columns)
     };
     let values = g.add(mu, product);
-    let (own, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
-    let logp = g.add(own, seen);
+    let (prior, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
+    let logp = g.add(prior, seen);
     Case { name, g, logp, written: Written::NonCentred, shape: Shape::from(shape) }
 }
 
@@ -114,8 +114,8 @@ fn walk(name: &'static str, (steps, row): (usize, usize), slope: bool, first: bo
     };
     let step = g.sub(after, location);
     let step = g.div(step, scale);
-    let own = half_squares(&mut g, step);
-    let mut logp = less_logs(&mut g, own, scale, (n - row) as f64);
+    let squares = half_squares(&mut g, step);
+    let mut logp = less_logs(&mut g, squares, scale, (n - row) as f64);
     let mut begin = g.sub(begin, m);
     if first {
         let wide = g.scale(scale, 2.0);
@@ -140,8 +140,8 @@ fn running_sum(name: &'static str, shape: &[usize], axis: usize, location: bool)
     if location {
         values = g.add(m, values);
     }
-    let (own, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
-    let logp = g.add(own, seen);
+    let (prior, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
+    let logp = g.add(prior, seen);
     Case { name, g, logp, written: Written::NonCentred, shape: Shape::from(shape.to_vec()) }
 }
 
@@ -156,9 +156,9 @@ fn looped(name: &'static str, n: usize, from_first: bool) -> Case {
         ["carry0", "fixed0", "fixed1", "fixed2", "x0"].map(|name| parameter(&mut body, name, []));
     let apart = body.sub(carry, mean);
     let apart = body.mul(slope, apart);
-    let own = body.mul(fixed, step);
+    let innovation = body.mul(fixed, step);
     let next = body.add(mean, apart);
-    let next = body.add(next, own);
+    let next = body.add(next, innovation);
     let counts = [1, 1, 3];
     let body = ScanBody { graph: body, next: vec![next], stacked: vec![next], counts };
     let (begin, rest) = if from_first {
@@ -177,8 +177,8 @@ fn looped(name: &'static str, n: usize, from_first: bool) -> Case {
         let begin = g.reshape(begin, [1]);
         values = g.concat(&[begin, values], 0);
     }
-    let (own, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
-    let logp = g.add(own, seen);
+    let (prior, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
+    let logp = g.add(prior, seen);
     Case { name, g, logp, written: Written::NonCentred, shape: Shape::from([n]) }
 }
 
@@ -224,15 +224,15 @@ fn shares(shape: &Shape, covered: Option<&[bool]>, written: f64) -> Vec<Tensor> 
         &|k| [0.2, 0.9, 0.0, 1.0, 0.6, 0.4][k % row % 6],
         &|k| (k as f64 * 0.77).fract(),
     ];
-    let of = |kind: &&dyn Fn(usize) -> f64| {
-        let own = |k: usize| if covered.is_none_or(|all| all[k]) { kind(k) } else { written };
-        Tensor::real(shape.clone(), (0..n).map(own).collect::<Vec<f64>>()).unwrap()
+    let shares_of = |kind: &&dyn Fn(usize) -> f64| {
+        let share = |k: usize| if covered.is_none_or(|all| all[k]) { kind(k) } else { written };
+        Tensor::real(shape.clone(), (0..n).map(share).collect::<Vec<f64>>()).unwrap()
     };
-    kinds.iter().map(of).collect()
+    kinds.iter().map(shares_of).collect()
 }
 
 /// The values of expressions at a value of `x`.
-fn at(g: &Graph, outputs: &[NodeId], x: &Tensor) -> Vec<Tensor> {
+fn values_at(g: &Graph, outputs: &[NodeId], x: &Tensor) -> Vec<Tensor> {
     let declared = |name: &str| g.shape(g.find_input(name).unwrap()).clone();
     let input = |name: &str| match name {
         "x" => Some(x.clone()),
@@ -248,10 +248,10 @@ fn moved(x: &Tensor, k: usize, by: f64) -> Tensor {
 }
 
 /// Slopes by each element from differences of the fourth order, whose error is 1e-12 here.
-fn differences(x: &Tensor, of: impl Fn(&Tensor) -> Vec<f64>) -> Vec<Vec<f64>> {
+fn differences(x: &Tensor, function: impl Fn(&Tensor) -> Vec<f64>) -> Vec<Vec<f64>> {
     let h = 1e-3;
     let by = |k: usize| {
-        let [a, b, c, d] = [1.0, -1.0, 2.0, -2.0].map(|steps| of(&moved(x, k, steps * h)));
+        let [a, b, c, d] = [1.0, -1.0, 2.0, -2.0].map(|steps| function(&moved(x, k, steps * h)));
         let slope = |i: usize| (8.0 * (a[i] - b[i]) - (c[i] - d[i])) / (12.0 * h);
         (0..a.len()).map(slope).collect()
     };
@@ -283,9 +283,9 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
 fn densities_change_by_the_determinant() {
     for mut case in cases() {
         let found = location_scales(&mut case.g, case.logp);
-        let own = |g: &Graph| g.find_input("x");
+        let find_x = |g: &Graph| g.find_input("x");
         let [entry] =
-            &found.iter().filter(|e| Some(e.input) == own(&case.g)).collect::<Vec<_>>()[..]
+            &found.iter().filter(|e| Some(e.input) == find_x(&case.g)).collect::<Vec<_>>()[..]
         else {
             panic!("{}: {found:?}", case.name)
         };
@@ -302,28 +302,28 @@ fn densities_change_by_the_determinant() {
             let roots = entry.roots();
             let forth = recentre_value(&mut old, entry, entry.input, &roots, share);
             let x = value("x", &case.shape);
-            let to = |x: &Tensor| at(&old, &[forth], x)[0].values().to_vec();
-            let there = Tensor::real(case.shape.clone(), to(&x)).unwrap();
+            let to = |x: &Tensor| values_at(&old, &[forth], x)[0].values().to_vec();
+            let coordinate = Tensor::real(case.shape.clone(), to(&x)).unwrap();
             // Differences of a polynomial of low degree are exact to 1e-10 or so an element.
             let determinant = log_abs_det(differences(&x, to));
-            let expected = at(&case.g, &[case.logp], &x)[0].as_scalar().unwrap() - determinant;
-            let of = |x: &Tensor| at(&new, &[logp], x)[0].values().to_vec();
-            near(&what, of(&there)[0], expected, 1e-8);
+            let expected = values_at(&case.g, &[case.logp], &x)[0].as_scalar().unwrap() - determinant;
+            let logp_at = |x: &Tensor| values_at(&new, &[logp], x)[0].values().to_vec();
+            near(&what, logp_at(&coordinate)[0], expected, 1e-8);
 
             let gradient = {
                 let mut g = new.clone();
                 let input = g.find_input("x").unwrap();
                 let slopes = differentiate(&mut g, logp, &[input]).unwrap();
-                at(&g, &slopes, &there)[0].values().to_vec()
+                values_at(&g, &slopes, &coordinate)[0].values().to_vec()
             };
-            for (k, by) in differences(&there, of).iter().enumerate() {
+            for (k, by) in differences(&coordinate, logp_at).iter().enumerate() {
                 near(&format!("{what}: slope {k}"), gradient[k], by[0], 1e-7);
             }
 
             // What pilot chains take for an element's location and scale is that of the coordinate.
             let [location, scale] = entry.location_and_scale(&mut old);
             let written_value = if case.written == Written::Centred { Some(&x) } else { None };
-            let [m, s] = [location, scale].map(|node| at(&old, &[node], &x)[0].values().to_vec());
+            let [m, s] = [location, scale].map(|node| values_at(&old, &[node], &x)[0].values().to_vec());
             for k in 0..x.values().len() {
                 let z = match written_value {
                     Some(theta) => (theta.values()[k] - m[k]) / s[k],
@@ -332,7 +332,7 @@ fn densities_change_by_the_determinant() {
                 let share = share.values()[k];
                 let is_covered = entry.covered.as_ref().is_none_or(|all| all[k]);
                 if is_covered {
-                    near(&what, there.values()[k], share * m[k] + s[k].powf(share) * z, 1e-10);
+                    near(&what, coordinate.values()[k], share * m[k] + s[k].powf(share) * z, 1e-10);
                 }
             }
         }
@@ -347,8 +347,8 @@ fn products_with_other_matrices_are_left_alone() {
         let (f, x) = (parameter(&mut g, "f", [3, 3]), parameter(&mut g, "x", [3, 2]));
         let f = if is_square { g.square(f) } else { g.exp(f) };
         let values = g.matmul(f, x);
-        let (own, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
-        let logp = g.add(own, seen);
+        let (prior, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
+        let logp = g.add(prior, seen);
         assert!(location_scales(&mut g, logp).is_empty());
     }
 }

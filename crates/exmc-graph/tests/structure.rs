@@ -48,8 +48,8 @@ impl Table {
 }
 
 fn element(t: &Tensor, index: &[usize]) -> f64 {
-    let at: usize = index.iter().zip(t.shape().strides()).map(|(i, s)| i * s).sum();
-    t.values()[at]
+    let offset: usize = index.iter().zip(t.shape().strides()).map(|(i, s)| i * s).sum();
+    t.values()[offset]
 }
 
 fn array(extents: &[usize], salt: f64) -> Tensor {
@@ -264,11 +264,11 @@ fn of_symmetric(factor: &Tensor, adjoint: &Tensor, [i, j]: [usize; 2]) -> f64 {
     for row in 0..n {
         let entry = |column: usize| {
             let above = inverse.iter().enumerate();
-            let known: f64 = above.map(|(k, own)| triangle(factor, row, k) * own[column]).sum();
+            let known: f64 = above.map(|(k, inverse_row)| triangle(factor, row, k) * inverse_row[column]).sum();
             (f64::from(u8::from(row == column)) - known) / element(factor, &[row, row])
         };
-        let own = (0..n).map(entry).collect();
-        inverse.push(own);
+        let inverse_row = (0..n).map(entry).collect();
+        inverse.push(inverse_row);
     }
     let middle = |a: usize, b: usize| {
         let product: f64 = (0..n).map(|k| triangle(factor, k, a) * triangle(adjoint, k, b)).sum();
@@ -447,10 +447,10 @@ fn plain(reverse: bool, p: &[Tensor]) -> [Vec<f64>; 5] {
     let (mut a, mut b, mut count) = (p[0].values()[0], p[1].values()[0], 0.0);
     let (mut seen, mut counted) = (vec![0.0; x.len()], vec![0.0; x.len()]);
     for step in 0..x.len() {
-        let at = if reverse { x.len() - 1 - step } else { step };
-        let next = a * x[at].tanh() + fixed * b;
-        seen[at] = a * x[at];
-        counted[at] = count * next;
+        let index = if reverse { x.len() - 1 - step } else { step };
+        let next = a * x[index].tanh() + fixed * b;
+        seen[index] = a * x[index];
+        counted[index] = count * next;
         b += 0.1 * (a * a);
         a = next;
         count += 1.0;

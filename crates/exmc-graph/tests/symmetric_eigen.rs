@@ -26,9 +26,9 @@ fn quadratic(
     g.sum(product)
 }
 
-fn gradient(g: &mut Graph, f: NodeId, x: NodeId, at: &Tensor) -> Vec<f64> {
+fn gradient(g: &mut Graph, f: NodeId, x: NodeId, point: &Tensor) -> Vec<f64> {
     let gradient = differentiate(g, f, &[x]).unwrap();
-    evaluate(g, &gradient, &|_| Some(at.clone())).unwrap()[0].values().to_vec()
+    evaluate(g, &gradient, &|_| Some(point.clone())).unwrap()[0].values().to_vec()
 }
 
 fn wave(len: usize, salt: f64) -> Vec<f64> {

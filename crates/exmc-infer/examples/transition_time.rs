@@ -138,30 +138,31 @@ fn report(target: Target, dim: usize, kind: MetricKind, name: &str, rounds: usiz
         (config.warmup, config.draws) = (200, 200);
     }
     let gradient = gradient_seconds(target, dim);
-    let own = |round: &Round| {
+    let overhead_seconds = |round: &Round| {
         (round.seconds - round.gradients as f64 * gradient) / round.gradients as f64
     };
     let mut found: Vec<Round> = (0..rounds).map(|_| run(target, dim, &mut config)).collect();
-    found.sort_by(|a, b| own(a).total_cmp(&own(b)));
+    found.sort_by(|a, b| overhead_seconds(a).total_cmp(&overhead_seconds(b)));
     let round = found[found.len() / 2];
     let iterations = config.warmup + config.draws;
     let steps_per_draw = round.steps as f64 / (iterations * round.chains) as f64;
-    let (own, gradient) = (own(&round) * 1e9, gradient * 1e9);
+    let (overhead, gradient) = (overhead_seconds(&round) * 1e9, gradient * 1e9);
     let target = target.name();
     if json {
         println!(
             "{{\"target\":\"{target}_{dim}\",\"d\":{dim},\"metric\":\"{name}\",\"iters\":{iterations},\
              \"cpu_s\":{:.6},\"grads\":{},\"steps\":{},\"div\":{},\"grad_ns\":{gradient:.2},\
-             \"total_ns_per_grad\":{:.2},\"overhead_ns_per_grad\":{own:.2}}}",
+             \"total_ns_per_grad\":{:.2},\"overhead_ns_per_grad\":{overhead:.2}}}",
             round.seconds / round.chains as f64,
             round.gradients / round.chains,
             round.steps / round.chains,
             round.divergences / round.chains,
-            own + gradient,
+            overhead + gradient,
         );
     } else {
         println!(
-            "{target:<6} {dim:>6}  {name:<7} {steps_per_draw:>11.1} {gradient:>12.1} {own:>11.1}"
+            "{target:<6} {dim:>6}  {name:<7} {steps_per_draw:>11.1} {gradient:>12.1} \
+             {overhead:>11.1}"
         );
     }
 }

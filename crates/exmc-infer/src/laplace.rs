@@ -32,22 +32,22 @@ pub struct Laplace {
 /// # Errors
 /// A fatal failure of the density, or a point so near to the edge of the support that a step leaves
 /// it.
-pub fn hessian(density: &mut impl LogDensity, at: &[f64]) -> Result<Vec<f64>, SampleError> {
-    let dim = at.len();
-    let mut point = at.to_vec();
+pub fn hessian(density: &mut impl LogDensity, centre: &[f64]) -> Result<Vec<f64>, SampleError> {
+    let dim = centre.len();
+    let mut point = centre.to_vec();
     let mut rows = vec![0.0; dim * dim];
     let mut gradients = [const { Vec::new() }; 4];
     gradients.iter_mut().for_each(|g| *g = vec![0.0; dim]);
     for i in 0..dim {
         let step = STEP * width(density, &mut point, i)?;
         for (offset, gradient) in [-2.0, -1.0, 1.0, 2.0].into_iter().zip(&mut gradients) {
-            point[i] = at[i] + offset * step;
+            point[i] = centre[i] + offset * step;
             slope(density, &point, i, gradient)?;
         }
-        point[i] = at[i];
+        point[i] = centre[i];
         // The steps that were taken, after rounding.
-        let near = (at[i] + step) - (at[i] - step);
-        let far = (at[i] + 2.0 * step) - (at[i] - 2.0 * step);
+        let near = (centre[i] + step) - (centre[i] - step);
+        let far = (centre[i] + 2.0 * step) - (centre[i] - 2.0 * step);
         for j in 0..dim {
             let inner = (gradients[2][j] - gradients[1][j]) / near;
             let outer = (gradients[3][j] - gradients[0][j]) / far;
@@ -97,12 +97,12 @@ fn width(density: &mut impl LogDensity, point: &mut [f64], i: usize) -> Result<f
             }
             continue;
         }
-        let own = 1.0 / curvature.sqrt();
-        found = Some(own);
-        if own > 0.5 * width && own < 2.0 * width {
+        let next_width = 1.0 / curvature.sqrt();
+        found = Some(next_width);
+        if next_width > 0.5 * width && next_width < 2.0 * width {
             break;
         }
-        width = own;
+        width = next_width;
     }
     found.ok_or_else(|| edge(i))
 }

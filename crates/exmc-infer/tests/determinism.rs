@@ -133,7 +133,7 @@ fn resuming_from_a_checkpoint_gives_the_same_bits() {
         let density = correlated(3, 0.8);
         let recorder =
             Recorder { checkpoint_at: vec![1, 37, 100, 149, 150, 151, 190], ..Default::default() };
-        let whole = sample(&density, &[], &config, &recorder).unwrap();
+        let uninterrupted = sample(&density, &[], &config, &recorder).unwrap();
         let checkpoints = recorder.checkpoints.into_inner().unwrap();
         assert_eq!(checkpoints.len(), 7 * 5);
         for iteration in [1, 37, 100, 149, 150, 151, 190] {
@@ -143,12 +143,12 @@ fn resuming_from_a_checkpoint_gives_the_same_bits() {
                 .map(|checkpoint| Start::Resume(Box::new(checkpoint.clone())))
                 .collect();
             let rest = sample(&density, &starts, &config, &Silent).unwrap();
-            for (rest, whole) in rest.chains.iter().zip(&whole.chains) {
-                let from = whole.draws.len() - rest.draws.len();
+            for (rest, expected) in rest.chains.iter().zip(&uninterrupted.chains) {
+                let from = expected.draws.len() - rest.draws.len();
                 assert_eq!(from as u64, 3 * iteration.saturating_sub(150), "{kind:?}");
-                assert_eq!(rest.draws, whole.draws[from..], "{kind:?} from draw {iteration}");
-                assert_eq!(rest.leapfrogs, whole.leapfrogs);
-                assert_eq!(rest.tuned, whole.tuned);
+                assert_eq!(rest.draws, expected.draws[from..], "{kind:?} from draw {iteration}");
+                assert_eq!(rest.leapfrogs, expected.leapfrogs);
+                assert_eq!(rest.tuned, expected.tuned);
             }
         }
     }
@@ -174,10 +174,10 @@ fn an_observer_stops_one_chain_after_a_whole_draw() {
     let recorder = Recorder { stop_at: Some((1, 20)), ..Default::default() };
     let config = config(MetricKind::Diag, 2);
     let run = sample(&correlated(3, 0.8), &[], &config, &recorder).unwrap();
-    let whole = sample(&correlated(3, 0.8), &[], &config, &Silent).unwrap();
+    let uninterrupted = sample(&correlated(3, 0.8), &[], &config, &Silent).unwrap();
     assert_eq!(run.chains[1].outcome, ChainOutcome::Interrupted);
-    assert_eq!(run.chains[1].draws, whole.chains[1].draws[..21 * 3]);
-    assert_eq!(run.chains[2].draws, whole.chains[2].draws);
+    assert_eq!(run.chains[1].draws, uninterrupted.chains[1].draws[..21 * 3]);
+    assert_eq!(run.chains[2].draws, uninterrupted.chains[2].draws);
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl<L: LogDensity> LaneDensity for Lanes<L> {
         logps: &mut [f64; BATCH],
         active: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)> {
-        let n = active.iter().filter(|own| **own).count();
+        let n = active.iter().filter(|is_active| **is_active).count();
         self.counts[n].fetch_add(1, Ordering::Relaxed);
         let mut failed = Vec::new();
         for lane in (0..BATCH).filter(|lane| active[*lane]) {
@@ -270,7 +270,7 @@ fn a_lane_that_fails_leaves_the_others_alone() {
 /// Stops chain 1 at a draw, panics at a later one of chain 2, and keeps a checkpoint of every
 /// chain.
 struct Meddling {
-    at: u64,
+    draw_index: u64,
     seen: AtomicUsize,
     checkpoints: Mutex<Vec<Checkpoint>>,
 }
@@ -278,12 +278,12 @@ struct Meddling {
 impl Observer for Meddling {
     fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
         self.seen.fetch_add(1, Ordering::Relaxed);
-        if draw.index == self.at {
+        if draw.index == self.draw_index {
             self.checkpoints.lock().unwrap().push(draw.checkpoint());
         }
         match (draw.chain, draw.index) {
-            (1, k) if k == self.at => ControlFlow::Break(()),
-            (2, k) if k == self.at + 3 => panic!("no room on the disk"),
+            (1, k) if k == self.draw_index => ControlFlow::Break(()),
+            (2, k) if k == self.draw_index + 3 => panic!("no room on the disk"),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -298,7 +298,7 @@ fn observers_stop_one_chain_and_checkpoints_of_all_go_on() {
     // Draws of warmup are numbered by themselves: none has this number.
     config.warmup = 20;
     let short = sample(&correlated(5, 0.5), &[], &config, &Silent).unwrap().chains;
-    let observer = Meddling { at: 40, seen: AtomicUsize::new(0), checkpoints: Mutex::default() };
+    let observer = Meddling { draw_index: 40, seen: AtomicUsize::new(0), checkpoints: Mutex::default() };
     let chains = sample(&model, &[], &config, &observer).unwrap().chains;
     assert_eq!(chains[1].outcome, ChainOutcome::Interrupted);
     assert_eq!(chains[1].draws, short[1].draws[..41 * 5]);
@@ -318,9 +318,9 @@ fn observers_stop_one_chain_and_checkpoints_of_all_go_on() {
     let starts: Vec<Start> =
         checkpoints.into_iter().map(|checkpoint| Start::Resume(Box::new(checkpoint))).collect();
     let resumed = sample(&model, &starts, &config, &Silent).unwrap().chains;
-    for (chain, whole) in resumed.iter().zip(&short) {
-        assert_eq!((&chain.outcome, chain.leapfrogs), (&ChainOutcome::Completed, whole.leapfrogs));
-        assert_eq!(chain.draws, whole.draws[41 * 5..]);
+    for (chain, expected) in resumed.iter().zip(&short) {
+        assert_eq!((&chain.outcome, chain.leapfrogs), (&ChainOutcome::Completed, expected.leapfrogs));
+        assert_eq!(chain.draws, expected.draws[41 * 5..]);
     }
 }
 

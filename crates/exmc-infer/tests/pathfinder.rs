@@ -106,8 +106,8 @@ fn draws_are_those_of_the_approximation() {
             for j in 0..dim {
                 let centred = best.draws.chunks_exact(dim).map(|x| (x[i] - m[i]) * (x[j] - m[j]));
                 let found = centred.sum::<f64>() / N as f64;
-                let (own, exact) = (c[i * dim + i] * c[j * dim + j], c[i * dim + j]);
-                let error = ((exact * exact + own) / N as f64).sqrt();
+                let (variance_product, exact) = (c[i * dim + i] * c[j * dim + j], c[i * dim + j]);
+                let error = ((exact * exact + variance_product) / N as f64).sqrt();
                 assert!((found - exact).abs() < 5.0 * error, "{dim} [{i},{j}]: {found} {exact}");
             }
         }

@@ -250,8 +250,8 @@ impl DensityModel for Shared {
 }
 
 fn made(chains: &[ChainResult]) -> Vec<(u64, u64, String)> {
-    let of = |c: &ChainResult| (hash(&c.warmup_draws), hash(&c.draws), format!("{:?}", c.restarts));
-    chains.iter().map(of).collect()
+    let fingerprint = |c: &ChainResult| (hash(&c.warmup_draws), hash(&c.draws), format!("{:?}", c.restarts));
+    chains.iter().map(fingerprint).collect()
 }
 
 /// Some of the chains start behind the wall: alone, beside others, at any number of threads, the
@@ -281,18 +281,18 @@ fn restarts_do_not_depend_on_other_chains() {
 /// Resumed while the judgement is under way, just before the restart, and after it.
 #[test]
 fn a_resumed_chain_restarts_as_it_would_have() {
-    for at in [40, 50, 51, 120] {
+    for iteration in [40, 50, 51, 120] {
         let mut config = config(1);
         config.threads = 1;
         let starts = all_at(1, &[24.0, 1.0]);
-        let keeper = Keeper { at, ..Keeper::default() };
-        let whole = sample(&density(2, wall), &starts, &config, &keeper).unwrap();
-        assert_eq!(whole.chains[0].restarts.len(), 1);
+        let keeper = Keeper { iteration, ..Keeper::default() };
+        let uninterrupted = sample(&density(2, wall), &starts, &config, &keeper).unwrap();
+        assert_eq!(uninterrupted.chains[0].restarts.len(), 1);
         let checkpoint = keeper.kept.into_inner().unwrap().pop().unwrap();
         let resume = [Start::Resume(Box::new(checkpoint))];
         let rest = sample(&density(2, wall), &resume, &config, &Silent).unwrap();
-        assert_eq!(hash(&rest.chains[0].draws), hash(&whole.chains[0].draws), "{at}");
-        assert_eq!(rest.chains[0].restarts, whole.chains[0].restarts, "{at}");
+        assert_eq!(hash(&rest.chains[0].draws), hash(&uninterrupted.chains[0].draws), "{iteration}");
+        assert_eq!(rest.chains[0].restarts, uninterrupted.chains[0].restarts, "{iteration}");
     }
 }
 

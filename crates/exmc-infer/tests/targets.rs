@@ -70,18 +70,18 @@ fn posteriors_without_divergences_keep_theirs() {
 /// Resumed between reviews, with the divergences counted so far, and after the last.
 #[test]
 fn a_resumed_chain_counts_on() {
-    for at in [400, 600, 900, 1200] {
+    for iteration in [400, 600, 900, 1200] {
         let mut config = config();
         config.chains = 1;
-        let keeper = Keeper { at, ..Keeper::default() };
-        let whole = sample(&BANANA, &[], &config, &keeper).unwrap();
-        assert!(whole.chains[0].raised_target.is_some());
+        let keeper = Keeper { iteration, ..Keeper::default() };
+        let uninterrupted = sample(&BANANA, &[], &config, &keeper).unwrap();
+        assert!(uninterrupted.chains[0].raised_target.is_some());
         let checkpoint = keeper.kept.into_inner().unwrap().pop().unwrap();
         let resume = [Start::Resume(Box::new(checkpoint))];
         let rest = sample(&BANANA, &resume, &config, &Silent).unwrap();
         let last =
-            &whole.chains[0].draws[whole.chains[0].draws.len() - rest.chains[0].draws.len()..];
-        assert_eq!(hash(&rest.chains[0].draws), hash(last), "{at}");
-        assert_eq!(rest.chains[0].raised_target, whole.chains[0].raised_target, "{at}");
+            &uninterrupted.chains[0].draws[uninterrupted.chains[0].draws.len() - rest.chains[0].draws.len()..];
+        assert_eq!(hash(&rest.chains[0].draws), hash(last), "{iteration}");
+        assert_eq!(rest.chains[0].raised_target, uninterrupted.chains[0].raised_target, "{iteration}");
     }
 }

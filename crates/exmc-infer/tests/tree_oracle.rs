@@ -28,7 +28,7 @@ struct Orbit<'a, D> {
 }
 
 impl<D: LogDensity> Orbit<'_, D> {
-    fn at(&mut self, i: i64) -> Point {
+    fn point_at(&mut self, i: i64) -> Point {
         let index = i.unsigned_abs() as usize;
         loop {
             let (side, step) = if i >= 0 {
@@ -57,7 +57,7 @@ impl<D: LogDensity> Orbit<'_, D> {
     fn turns(&mut self, left: (i64, i64), right: (i64, i64)) -> bool {
         [(left.0, right.1), (left.0, right.0 + 1), (left.1 - 1, right.1)].iter().any(
             |&(from, to)| {
-                let points: Vec<Point> = (from..to).map(|i| self.at(i)).collect();
+                let points: Vec<Point> = (from..to).map(|i| self.point_at(i)).collect();
                 let dim = points[0].p.len();
                 let sum: Vec<f64> = (0..dim).map(|k| points.iter().map(|x| x.p[k]).sum()).collect();
                 let along = |x: &Point| x.p.iter().zip(&sum).map(|(p, s)| p * s).sum::<f64>();
@@ -92,7 +92,7 @@ fn oracle(
     limits: TreeLimits,
     rules: Rules,
 ) -> Expected {
-    let start = orbit.at(0).energy;
+    let start = orbit.point_at(0).energy;
     let weight = |energy: f64| {
         let w = (start - energy).exp();
         if rules.capped { w.min(1.0) } else { w }
@@ -114,7 +114,7 @@ fn oracle(
         let mut new: Vec<(i64, f64)> = Vec::new();
         'leaves: for k in 0..size {
             n_steps += 1;
-            let energy = orbit.at(leaf(k)).energy;
+            let energy = orbit.point_at(leaf(k)).energy;
             accept += (start - energy).exp().min(1.0);
             if energy - start > limits.max_energy_error {
                 divergent = true;
@@ -244,11 +244,11 @@ fn compare<D: LogDensity + Clone>(
         let chosen = expected
             .probabilities
             .iter()
-            .position(|(i, _)| close(&orbit.at(*i).q, &state.position))
+            .position(|(i, _)| close(&orbit.point_at(*i).q, &state.position))
             .expect("the draw is one of the oracle's leaves");
         assert_eq!(this.moved, expected.probabilities[chosen].0 != 0);
         assert_eq!(this.logp, state.logp);
-        let energy = orbit.at(expected.probabilities[chosen].0).energy;
+        let energy = orbit.point_at(expected.probabilities[chosen].0).energy;
         assert!((this.energy - energy).abs() < 1e-9);
         counts[chosen] += 1.0;
         info = Some(this);

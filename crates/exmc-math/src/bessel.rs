@@ -18,7 +18,7 @@ const SERIES_BELOW: f64 = 25.0;
 /// assert!((exmc_math::bessel_j(2.0, 3.5) / 0.4586291841943075 - 1.0).abs() < 1e-14);
 /// ```
 pub fn bessel_j(order: f64, x: f64) -> f64 {
-    whole(order).map_or(f64::NAN, |order| libm::jn(order, x))
+    integer_order(order).map_or(f64::NAN, |order| libm::jn(order, x))
 }
 
 /// $Y_n(x)$ of a whole order, the Bessel function of the second kind.
@@ -32,10 +32,10 @@ pub fn bessel_y(order: f64, x: f64) -> f64 {
     if x < 0.0 {
         return f64::NAN;
     }
-    whole(order).map_or(f64::NAN, |order| libm::yn(order, x))
+    integer_order(order).map_or(f64::NAN, |order| libm::yn(order, x))
 }
 
-fn whole(order: f64) -> Option<i32> {
+fn integer_order(order: f64) -> Option<i32> {
     (order == order.floor() && order.abs() <= f64::from(i32::MAX)).then_some(order as i32)
 }
 

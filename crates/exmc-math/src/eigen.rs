@@ -74,7 +74,7 @@ pub fn symmetric_eigen(
     // Selection of the smallest left moves every row once.
     for k in 0..n {
         let rest = values[k..].iter().enumerate();
-        let least = rest.min_by(|a, b| a.1.total_cmp(b.1)).map_or(k, |(at, _)| k + at);
+        let least = rest.min_by(|a, b| a.1.total_cmp(b.1)).map_or(k, |(offset, _)| k + offset);
         if least != k {
             values.swap(k, least);
             let (above, below) = vectors.split_at_mut(least * n);
@@ -243,11 +243,11 @@ mod tests {
         let (mut rows, mut values, mut scratch) = (a.to_vec(), vec![0.0; n], vec![f64::NAN; n]);
         symmetric_eigen(&mut rows, &mut values, &mut scratch).expect("a finite matrix");
         let scale = 1.0 + a.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-        let at = |i: usize, j: usize| a[i.max(j) * n + i.min(j)];
+        let element = |i: usize, j: usize| a[i.max(j) * n + i.min(j)];
         for k in 0..n {
             let v = &rows[k * n..(k + 1) * n];
             for i in 0..n {
-                let product: f64 = (0..n).map(|j| at(i, j) * v[j]).sum();
+                let product: f64 = (0..n).map(|j| element(i, j) * v[j]).sum();
                 let residual = product - values[k] * v[i];
                 assert!(residual.abs() < 1e-14 * scale * n as f64, "n {n}, residual {residual}");
             }
@@ -284,7 +284,7 @@ mod tests {
     fn extreme_elements_keep_vectors_orthonormal() {
         for scale in [1e-200, 1e200, 1e-300] {
             let a: Vec<f64> =
-                (0..36).map(|at| scale * libm::cos((at / 6 + at % 6) as f64)).collect();
+                (0..36).map(|index| scale * libm::cos((index / 6 + index % 6) as f64)).collect();
             let (mut rows, mut values, mut scratch) = (a, [0.0; 6], [0.0; 6]);
             symmetric_eigen(&mut rows, &mut values, &mut scratch).expect("a finite matrix");
             for k in 0..6 {

@@ -115,8 +115,8 @@ pub fn lchoose(n: f64, k: f64) -> f64 {
         -lbeta_huge((n - k).min(k), (n - k).max(k)) - libm::log(n)
     } else {
         let rest = Dd::difference(n, k);
-        let whole = lgamma_dd(Dd::sum(n, 1.0));
-        (whole - lgamma_dd(Dd::sum(k, 1.0)) - lgamma_dd(rest + Dd::ONE)).value()
+        let log_factorial = lgamma_dd(Dd::sum(n, 1.0));
+        (log_factorial - lgamma_dd(Dd::sum(k, 1.0)) - lgamma_dd(rest + Dd::ONE)).value()
     }
 }
 

@@ -30,7 +30,7 @@ use crate::polygamma::{digamma, digamma_rest, digamma_rise};
 /// assert!((exmc_math::beta_inc(2.0, 2.0, 0.25) / 0.15625 - 1.0).abs() < 1e-15);
 /// ```
 pub fn beta_inc(a: f64, b: f64, x: f64) -> f64 {
-    edge(a, b, x).unwrap_or_else(|| Tails::at(a, b, x).lower())
+    edge(a, b, x).unwrap_or_else(|| Tails::evaluate(a, b, x).lower())
 }
 
 /// Complement $1-I_x(a,b)=I_{1-x}(b,a)$, with its own relative accuracy.
@@ -39,7 +39,7 @@ pub fn beta_inc(a: f64, b: f64, x: f64) -> f64 {
 /// assert!((exmc_math::beta_inc_upper(2.0, 2.0, 0.25) / 0.84375 - 1.0).abs() < 1e-15);
 /// ```
 pub fn beta_inc_upper(a: f64, b: f64, x: f64) -> f64 {
-    edge(a, b, x).map_or_else(|| Tails::at(a, b, x).upper(), |edge| 1.0 - edge)
+    edge(a, b, x).map_or_else(|| Tails::evaluate(a, b, x).upper(), |edge| 1.0 - edge)
 }
 
 /// $\log I_x(a,b)$ in nats; finite far beyond the underflow of [`beta_inc`].
@@ -49,7 +49,7 @@ pub fn beta_inc_upper(a: f64, b: f64, x: f64) -> f64 {
 /// assert!((exmc_math::log_beta_inc(4000.0, 1.0, 0.5) / (4000.0 * exmc_math::log(0.5)) - 1.0).abs() < 1e-14);
 /// ```
 pub fn log_beta_inc(a: f64, b: f64, x: f64) -> f64 {
-    edge(a, b, x).map_or_else(|| Tails::at(a, b, x).log_lower(), libm::log)
+    edge(a, b, x).map_or_else(|| Tails::evaluate(a, b, x).log_lower(), libm::log)
 }
 
 /// $\log\bigl(1-I_x(a,b)\bigr)$ in nats.
@@ -58,7 +58,7 @@ pub fn log_beta_inc(a: f64, b: f64, x: f64) -> f64 {
 /// assert!((exmc_math::log_beta_inc_upper(1.0, 4000.0, 0.5) / (4000.0 * exmc_math::log(0.5)) - 1.0).abs() < 1e-14);
 /// ```
 pub fn log_beta_inc_upper(a: f64, b: f64, x: f64) -> f64 {
-    edge(a, b, x).map_or_else(|| Tails::at(a, b, x).log_upper(), |edge| libm::log(1.0 - edge))
+    edge(a, b, x).map_or_else(|| Tails::evaluate(a, b, x).log_upper(), |edge| libm::log(1.0 - edge))
 }
 
 /// $\partial I_x(a,b)/\partial a$, which is never positive. **Edges**: 0 at `x = 0` and `x = 1`.
@@ -69,7 +69,7 @@ pub fn log_beta_inc_upper(a: f64, b: f64, x: f64) -> f64 {
 /// assert!((exmc_math::beta_inc_da(3.0, 1.0, 0.5) / want - 1.0).abs() < 1e-14);
 /// ```
 pub fn beta_inc_da(a: f64, b: f64, x: f64) -> f64 {
-    edge(a, b, x).map_or_else(|| Tails::at(a, b, x).lower_slopes()[0], |edge| 0.0 * edge)
+    edge(a, b, x).map_or_else(|| Tails::evaluate(a, b, x).lower_slopes()[0], |edge| 0.0 * edge)
 }
 
 /// $\partial I_x(a,b)/\partial b$, which is never negative. **Edges**: 0 at `x = 0` and `x = 1`.
@@ -80,7 +80,7 @@ pub fn beta_inc_da(a: f64, b: f64, x: f64) -> f64 {
 /// assert!((exmc_math::beta_inc_db(1.0, 3.0, 0.5) / want - 1.0).abs() < 1e-14);
 /// ```
 pub fn beta_inc_db(a: f64, b: f64, x: f64) -> f64 {
-    edge(a, b, x).map_or_else(|| Tails::at(a, b, x).lower_slopes()[1], |edge| 0.0 * edge)
+    edge(a, b, x).map_or_else(|| Tails::evaluate(a, b, x).lower_slopes()[1], |edge| 0.0 * edge)
 }
 
 /// $\partial\log I_x(a,b)/\partial a$ and $/\partial b$; finite where $I_x$ itself underflows.
@@ -94,7 +94,7 @@ pub fn beta_inc_db(a: f64, b: f64, x: f64) -> f64 {
 pub fn log_beta_inc_slopes(a: f64, b: f64, x: f64) -> [f64; 2] {
     match edge(a, b, x) {
         Some(edge) => [0.0 / edge; 2],
-        None => Tails::at(a, b, x).log_lower_slopes(),
+        None => Tails::evaluate(a, b, x).log_lower_slopes(),
     }
 }
 
@@ -218,7 +218,7 @@ struct Tails {
 }
 
 impl Tails {
-    fn at(a: f64, b: f64, x: f64) -> Tails {
+    fn evaluate(a: f64, b: f64, x: f64) -> Tails {
         Tails::new(a, b, Dd::from(x), Dd::difference(1.0, x))
     }
 

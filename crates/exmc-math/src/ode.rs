@@ -115,16 +115,16 @@ pub trait OdeSystem {
     ) -> Result<(), OdeFailure> {
         self.slope(t, y, dy)?;
         let n = y.len();
-        let (mut moved, mut there) = (y.to_vec(), vec![0.0; n]);
+        let (mut moved, mut moved_slope) = (y.to_vec(), vec![0.0; n]);
         for j in 0..n {
             // Half the digits: the differences' error is then the smallest.
             let step = f64::EPSILON.sqrt() * y[j].abs().max(1e-5);
             moved[j] = y[j] + step;
             let width = moved[j] - y[j];
-            self.slope(t, &moved, &mut there)?;
+            self.slope(t, &moved, &mut moved_slope)?;
             moved[j] = y[j];
             for i in 0..n {
-                jacobian[i * n + j] = (there[i] - dy[i]) / width;
+                jacobian[i * n + j] = (moved_slope[i] - dy[i]) / width;
             }
         }
         Ok(())

@@ -23,20 +23,20 @@ fn real(values: &[f64]) -> Vec<f64> {
     values.iter().flat_map(|x| [*x, 0.0]).collect()
 }
 
-fn at(x: &[f64], k: usize) -> Complex64 {
+fn get(x: &[f64], k: usize) -> Complex64 {
     Complex64::new(x[2 * k], x[2 * k + 1])
 }
 
 /// Of `[n, k]` and `[k, m]`.
 fn product(a: &[f64], b: &[f64], (n, k, m): (usize, usize, usize)) -> Vec<f64> {
     let element = |i: usize, j: usize| -> Complex64 {
-        (0..k).map(|l| at(a, i * k + l) * at(b, l * m + j)).sum()
+        (0..k).map(|l| get(a, i * k + l) * get(b, l * m + j)).sum()
     };
     (0..n * m).map(|x| element(x / m, x % m)).flat_map(|z| [z.re, z.im]).collect()
 }
 
 fn conjugate(a: &[f64], (n, m): (usize, usize)) -> Vec<f64> {
-    (0..m * n).map(|x| at(a, (x % n) * m + x / n).conj()).flat_map(|z| [z.re, z.im]).collect()
+    (0..m * n).map(|x| get(a, (x % n) * m + x / n).conj()).flat_map(|z| [z.re, z.im]).collect()
 }
 
 fn apart(a: &[f64], b: &[f64]) -> f64 {
@@ -63,9 +63,9 @@ fn check_schur(n: usize, a: &[f64]) -> Vec<f64> {
     let back = product(&product(u, t, (n, n, n)), &turned, (n, n, n));
     assert!(apart(&back, a) < scale, "n {n}: {}", apart(&back, a));
     for i in 0..n {
-        (0..i).for_each(|j| assert_eq!(at(t, i * n + j), Complex64::new(0.0, 0.0)));
+        (0..i).for_each(|j| assert_eq!(get(t, i * n + j), Complex64::new(0.0, 0.0)));
         assert!(
-            (at(t, i * n + i) - at(&out[layout.values()..], i)).l1_norm() < 1e-6 * scale * 1e14
+            (get(t, i * n + i) - get(&out[layout.values()..], i)).l1_norm() < 1e-6 * scale * 1e14
         );
     }
     out
@@ -78,8 +78,8 @@ fn schur_forms_are_triangular_and_give_the_matrix_back() {
         let out = check_schur(n, &real(&numbers(n as u64 + 50, n * n)));
         let values = &out[SchurLayout { n }.values()..];
         for k in 0..n {
-            let image = at(values, k).conj();
-            assert!((0..n).any(|j| at(values, j) == image), "pairs are exact");
+            let image = get(values, k).conj();
+            assert!((0..n).any(|j| get(values, j) == image), "pairs are exact");
             assert!(k == 0 || values[2 * k] >= values[2 * k - 2] - 1e-12 * n as f64);
         }
     }
@@ -109,14 +109,14 @@ fn check_eigen(n: usize, a: &[f64]) -> Vec<f64> {
     let left = product(a, v, (n, n, n));
     for i in 0..n {
         for j in 0..n {
-            let right = at(v, i * n + j) * at(&out, j);
-            assert!((at(&left, i * n + j) - right).l1_norm() < 1e-13 * n as f64);
+            let right = get(v, i * n + j) * get(&out, j);
+            assert!((get(&left, i * n + j) - right).l1_norm() < 1e-13 * n as f64);
         }
     }
     for j in 0..n {
-        let square: f64 = (0..n).map(|i| at(v, i * n + j).norm_sqr()).sum();
+        let square: f64 = (0..n).map(|i| get(v, i * n + j).norm_sqr()).sum();
         assert!((square - 1.0).abs() < 1e-14 * n as f64);
-        let largest = at(v, out[layout.pivots() + j] as usize * n + j);
+        let largest = get(v, out[layout.pivots() + j] as usize * n + j);
         assert!(largest.im == 0.0 && largest.re > 0.0);
     }
     out
@@ -158,7 +158,7 @@ fn vectors_of_hermitian_matrices_are_orthonormal() {
         let inner = product(&turned, &product(&a, v, (n, n, n)), (n, n, n));
         for k in 0..n {
             assert!(
-                (at(&inner, k * n + k) - at(&out, k)).l1_norm() < 1e-13 && out[2 * k + 1] == 0.0
+                (get(&inner, k * n + k) - get(&out, k)).l1_norm() < 1e-13 && out[2 * k + 1] == 0.0
             );
             assert!(k == 0 || out[2 * k] >= out[2 * k - 2] - 1e-12);
         }
@@ -222,9 +222,9 @@ fn transforms_are_their_sums_and_have_inverses() {
         for k in 0..n {
             let angle = |j: usize| -2.0 * std::f64::consts::PI * (j * k % n) as f64 / n as f64;
             let sum: Complex64 = (0..n)
-                .map(|j| at(&x, j) * Complex64::new(libm::cos(angle(j)), libm::sin(angle(j))))
+                .map(|j| get(&x, j) * Complex64::new(libm::cos(angle(j)), libm::sin(angle(j))))
                 .sum();
-            assert!((at(&y, k) - sum).l1_norm() < 1e-14 * n as f64);
+            assert!((get(&y, k) - sum).l1_norm() < 1e-14 * n as f64);
         }
         fourier(&mut y, (0, 1, n), true, &mut scratch);
         assert!(apart(&x, &y) < 1e-14);

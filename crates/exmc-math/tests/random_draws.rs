@@ -274,9 +274,9 @@ fn truncated_normals_follow_their_cdfs() {
         let log_tail = |x: f64| m::log_std_normal_cdf(if flip { -x } else { x });
         let (top, bottom) =
             if flip { (log_tail(low), log_tail(high)) } else { (log_tail(high), log_tail(low)) };
-        let whole = m::log_diff_exp(top, bottom);
+        let log_mass = m::log_diff_exp(top, bottom);
         let cdf = |x: f64| {
-            let below = m::exp(m::log_diff_exp(log_tail(x).max(bottom), bottom) - whole);
+            let below = m::exp(m::log_diff_exp(log_tail(x).max(bottom), bottom) - log_mass);
             if flip { 1.0 - below } else { below }
         };
         follows("truncated normal", distance(&draws, cdf));

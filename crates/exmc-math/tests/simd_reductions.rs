@@ -43,15 +43,15 @@ fn the_maximum_is_the_first_of_equals_and_passes_nan() {
         assert_eq!(simd::max(level, &[]), -INF);
         assert_eq!(simd::max(level, &[-INF; 9]), -INF);
         assert_eq!(simd::max(level, &[1.0, 3.0, 2.0]), 3.0);
-        for at in 0..19 {
+        for position in 0..19 {
             let mut x = [1.0; 19];
-            x[at] = NAN;
+            x[position] = NAN;
             assert!(simd::max(level, &x).is_nan());
-            x[at] = 2.0;
+            x[position] = 2.0;
             assert_eq!(simd::max(level, &x), 2.0);
             let mut x = [-0.0; 19];
-            x[at] = 0.0;
-            let first = if at == 0 { 0 } else { 1 << 63 };
+            x[position] = 0.0;
+            let first = if position == 0 { 0 } else { 1 << 63 };
             assert_eq!(simd::max(level, &x).to_bits(), first);
         }
     }

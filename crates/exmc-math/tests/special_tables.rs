@@ -25,20 +25,20 @@ fn rows(name: &str) -> Vec<Vec<f64>> {
 fn check_above(name: &str, promise: f64, floor: f64, f: impl Fn(&[f64]) -> f64) {
     let rows = rows(name);
     assert!(rows.len() >= 50, "{name} has only {} rows", rows.len());
-    let (mut worst, mut at) = (0.0, vec![]);
+    let (mut worst, mut worst_row) = (0.0, vec![]);
     for row in &rows {
         let (arguments, want) = (&row[..row.len() - 1], row[row.len() - 1]);
         let got = f(arguments);
         let error = (got - want).abs() / want.abs().max(floor);
         if error.is_nan() || error > worst {
-            (worst, at) = (error, row.clone());
-            at.push(got);
+            (worst, worst_row) = (error, row.clone());
+            worst_row.push(got);
         }
     }
-    println!("{name:28} {:4} points  worst {worst:8.1e} at {at:?}", rows.len());
+    println!("{name:28} {:4} points  worst {worst:8.1e} at {worst_row:?}", rows.len());
     assert!(
         worst <= promise,
-        "{name}: error {worst:e} above {promise:e} at (arguments, want, got) = {at:?}"
+        "{name}: error {worst:e} above {promise:e} at (arguments, want, got) = {worst_row:?}"
     );
 }
 

@@ -49,17 +49,17 @@ fn beta_tails_are_probabilities_everywhere() {
                 continue;
             }
             let (p, q) = (m::beta_inc(a, b, x), m::beta_inc_upper(a, b, x));
-            let at = format!("a {a:e} b {b:e} x {x:e}");
+            let label = format!("a {a:e} b {b:e} x {x:e}");
             // Rounding of the factor may carry a value one ulp over one.
             let range = 0.0..=1.0 + 1e-13;
-            assert!(range.contains(&p) && range.contains(&q), "{at}: {p} {q}");
-            assert!((p + q - 1.0).abs() < 1e-13, "{at}: {p} + {q}");
+            assert!(range.contains(&p) && range.contains(&q), "{label}: {p} {q}");
+            assert!((p + q - 1.0).abs() < 1e-13, "{label}: {p} + {q}");
             assert!(
                 m::log_beta_inc(a, b, x) <= 1e-13 && m::log_beta_inc_upper(a, b, x) <= 1e-13,
-                "{at}"
+                "{label}"
             );
             let (by_a, by_b) = (m::beta_inc_da(a, b, x), m::beta_inc_db(a, b, x));
-            assert!(by_a <= 1e-13 && by_b >= -1e-13, "{at}: slopes {by_a} {by_b}");
+            assert!(by_a <= 1e-13 && by_b >= -1e-13, "{label}: slopes {by_a} {by_b}");
         }
     }
 }

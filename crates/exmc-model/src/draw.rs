@@ -86,9 +86,9 @@ impl Place<'_> {
             rest /= extent;
             let from_end = self.batch.rank() - axis;
             if from_end <= batch.len() {
-                let own = batch.len() - from_end;
-                if batch[own] != 1 {
-                    position += coordinate * strides[own];
+                let batch_axis = batch.len() - from_end;
+                if batch[batch_axis] != 1 {
+                    position += coordinate * strides[batch_axis];
                 }
             }
         }
@@ -188,15 +188,15 @@ fn draw_truncated(
         constants.lcdf(&mut g, point).ok_or("a truncated base has no distribution function")?;
     let above =
         constants.lccdf(&mut g, point).ok_or("a truncated base has no distribution function")?;
-    let at = |node: NodeId, y: f64| {
+    let value_at = |node: NodeId, y: f64| {
         let value = evaluate(&g, &[node], &|_| Some(Tensor::scalar(y)));
         value.ok().and_then(|v| v[0].as_scalar()).unwrap_or(f64::NAN)
     };
     let before = if discrete { lower.ceil() - 1.0 } else { lower };
     // In the right tail, work with the probability above, which keeps its digits there.
-    let right = at(below, before) > -std::f64::consts::LN_2;
+    let right = value_at(below, before) > -std::f64::consts::LN_2;
     let node = if right { above } else { below };
-    let (a, b) = (at(node, before), at(node, upper));
+    let (a, b) = (value_at(node, before), value_at(node, upper));
     let u = rng.uniform_open();
     // log((1-u) e^a + u e^b)
     let target = exmc_math::log_add_exp(exmc_math::log1p(-u) + a, exmc_math::log(u) + b);
@@ -206,7 +206,7 @@ fn draw_truncated(
             base.name()
         ));
     }
-    let beyond = |y: f64| if right { target - at(node, y) } else { at(node, y) - target };
+    let beyond = |y: f64| if right { target - value_at(node, y) } else { value_at(node, y) - target };
     out[0] = invert(lower, upper, discrete, beyond);
     Ok(())
 }
@@ -307,9 +307,9 @@ fn draw_custom(
     let (graph, root) = &**quantile;
     let u = rng.uniform_open();
     let values = evaluate(graph, &[*root], &|name| {
-        let own = custom.names.iter().position(|n| n == name);
-        let own = own.map(|k| value_of(custom.args[k]).tensor());
-        own.or_else(|| {
+        let position = custom.names.iter().position(|n| n == name);
+        let argument = position.map(|k| value_of(custom.args[k]).tensor());
+        argument.or_else(|| {
             let input = graph.find_input(name)?;
             Some(Tensor::filled(graph.shape(input).clone(), u))
         })

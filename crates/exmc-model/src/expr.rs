@@ -136,8 +136,8 @@ impl Expr {
                     stack.extend(scan.before());
                     let each = if let Output::Each(value) = output { Some(value) } else { None };
                     for inside in scan.inside().chain(each) {
-                        let own = |name: &String| scan.names().any(|local| local == name);
-                        names.extend(inside.references().into_iter().filter(|name| !own(name)));
+                        let is_local = |name: &String| scan.names().any(|local| local == name);
+                        names.extend(inside.references().into_iter().filter(|name| !is_local(name)));
                     }
                 }
             }

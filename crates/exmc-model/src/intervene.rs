@@ -64,9 +64,9 @@ impl Model {
     #[track_caller]
     pub fn condition(&self, name: &str, value: impl Into<Expr>) -> Result<Self, ModelError> {
         let origin = Origin::caller();
-        let mut own = format!("{name}_obs");
-        while self.nodes.contains_key(&own) {
-            own.push('_');
+        let mut observation_name = format!("{name}_obs");
+        while self.nodes.contains_key(&observation_name) {
+            observation_name.push('_');
         }
         let spec = ObsSpec {
             target: name.to_owned(),
@@ -83,8 +83,8 @@ impl Model {
         let mut builder = Builder::of(self);
         let obs = builder.obs(&spec).map_err(|mistake| mistake.at(name, &origin))?;
         let mut model = builder.model;
-        model.declared.push(own.clone());
-        model.nodes.insert(own, Node { origin, kind: Kind::Obs(obs) });
+        model.declared.push(observation_name.clone());
+        model.nodes.insert(observation_name, Node { origin, kind: Kind::Obs(obs) });
         check_observations(&model)?;
         Ok(model)
     }
@@ -141,9 +141,9 @@ impl Model {
                 mistakes.push(refuse("the observation is of no variable"));
                 continue;
             };
-            let mut own = format!("{name}_simulated");
-            while self.nodes.contains_key(&own) {
-                own.push('_');
+            let mut data_name = format!("{name}_simulated");
+            while self.nodes.contains_key(&data_name) {
+                data_name.push('_');
             }
             let dtype = match self.nodes.get(target).map(|node| &node.kind) {
                 Some(Kind::Rv(rv)) if rv.dist.support().is_discrete() => DType::Int,
@@ -151,15 +151,15 @@ impl Model {
                 _ => dtype,
             };
             let shape = shape.clone();
-            let input = model.graph.input(&own, Role::Data, shape.clone(), dtype);
+            let input = model.graph.input(&data_name, Role::Data, shape.clone(), dtype);
             let Ok(value) = input else { continue };
             let open = Obs { value, ..obs.clone() };
             let kind = Kind::Obs(open);
             model.nodes.insert(name.clone(), Node { origin: node.origin.clone(), kind });
             let kind = Kind::Data(Data { dtype, shape, value: None });
-            model.nodes.insert(own.clone(), Node { origin: node.origin.clone(), kind });
-            model.declared.insert(0, own.clone());
-            observed.push((obs.target.clone(), own));
+            model.nodes.insert(data_name.clone(), Node { origin: node.origin.clone(), kind });
+            model.declared.insert(0, data_name.clone());
+            observed.push((obs.target.clone(), data_name));
         }
         ModelError::check(mistakes)?;
         debug_assert_eq!(verify(&model), Ok(()));
@@ -192,18 +192,18 @@ impl Model {
                 mistakes.push(mistake.at(name, &node.origin));
                 continue;
             };
-            let mut own = format!("{name}_kept");
-            while self.nodes.contains_key(&own) {
-                own.push('_');
+            let mut mask_name = format!("{name}_kept");
+            while self.nodes.contains_key(&mask_name) {
+                mask_name.push('_');
             }
-            let input = model.graph.input(&own, Role::Data, shape.clone(), DType::Int);
+            let input = model.graph.input(&mask_name, Role::Data, shape.clone(), DType::Int);
             let Ok(mask) = input else { continue };
             let kind = Kind::Obs(Obs { mask: Some(mask), ..obs.clone() });
             model.nodes.insert(name.clone(), Node { origin: node.origin.clone(), kind });
             let kind = Kind::Data(Data { dtype: DType::Int, shape, value: None });
-            model.nodes.insert(own.clone(), Node { origin: node.origin.clone(), kind });
-            model.declared.insert(0, own.clone());
-            masks.push((target.to_owned(), own));
+            model.nodes.insert(mask_name.clone(), Node { origin: node.origin.clone(), kind });
+            model.declared.insert(0, mask_name.clone());
+            masks.push((target.to_owned(), mask_name));
         }
         ModelError::check(mistakes)?;
         debug_assert_eq!(verify(&model), Ok(()));

@@ -149,16 +149,16 @@ impl Support {
             }
             Self::Count => count(g, x),
             Self::CountUpTo(k) => {
-                let whole = count(g, x);
+                let is_count = count(g, x);
                 let below = g.le(x, args[k]);
-                g.and(whole, below)
+                g.and(is_count, below)
             }
             Self::Category { parameter, extra } => {
                 let last = g.shape(args[parameter]).extents().last().copied().unwrap_or(0) + extra;
                 let limit = g.scalar(last as f64);
-                let whole = count(g, x);
+                let is_count = count(g, x);
                 let below = g.lt(x, limit);
-                g.and(whole, below)
+                g.and(is_count, below)
             }
             Self::Simplex => {
                 let positive = g.le(zero, x);
@@ -169,12 +169,12 @@ impl Support {
                 g.and(positive, close)
             }
             Self::CountsSummingTo(k) => {
-                let whole = count(g, x);
+                let are_counts = count(g, x);
                 let total = g.sum_last(x);
                 let equal = g.eq(total, args[k]);
-                let whole = self::all(g, whole);
+                let are_counts = self::all(g, are_counts);
                 let equal = self::all(g, equal);
-                g.and(whole, equal)
+                g.and(are_counts, equal)
             }
             Self::Ordered => {
                 let last = g.shape(x).rank() - 1;
@@ -379,8 +379,8 @@ fn within(
 
 fn count(g: &mut Graph, x: NodeId) -> NodeId {
     let zero = g.scalar(0.0);
-    let whole = g.floor(x);
-    let exact = g.eq(whole, x);
+    let floor = g.floor(x);
+    let exact = g.eq(floor, x);
     let not_negative = g.le(zero, x);
     g.and(exact, not_negative)
 }

@@ -21,11 +21,11 @@ fn joint(model: &Model, values: &Values) -> f64 {
     let lowered = lower(model, options).unwrap();
     let look_up = |name: &str| values.get(name).cloned();
     let position = evaluate(&lowered.inverse.graph, &lowered.inverse.outputs, &look_up).unwrap();
-    let at = |name: &str| {
+    let value_of = |name: &str| {
         let entry = lowered.layout.iter().position(|e| e.name == name);
         entry.map(|k| position[k].clone()).or_else(|| values.get(name).cloned())
     };
-    evaluate(&lowered.graph, &[lowered.logp], &at).unwrap()[0].as_scalar().unwrap()
+    evaluate(&lowered.graph, &[lowered.logp], &value_of).unwrap()[0].as_scalar().unwrap()
 }
 
 fn scalar(value: f64) -> Tensor {

@@ -71,9 +71,9 @@ pub(crate) fn spans(panel: &Panel) -> (Span, Span) {
                     y.include(*y2);
                 }
             }
-            Mark::Text { at, .. } => {
-                x.include(at.0);
-                y.include(at.1);
+            Mark::Text { position, .. } => {
+                x.include(position.0);
+                y.include(position.1);
             }
             Mark::Rule { .. } => {}
         }

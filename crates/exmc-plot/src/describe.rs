@@ -86,12 +86,12 @@ fn describe_mark(mark: &Mark) -> String {
                 list_of_points(&to)
             )
         }
-        Mark::Rule { vertical, at, style: s } => {
+        Mark::Rule { vertical, value, style: s } => {
             let axis = if *vertical { "x" } else { "y" };
-            format!("rule {axis} = {} {}", short(*at, 5), style(*s))
+            format!("rule {axis} = {} {}", short(*value, 5), style(*s))
         }
-        Mark::Text { at, text, .. } => {
-            format!("text \"{text}\" at ({}, {})", short(at.0, 5), short(at.1, 5))
+        Mark::Text { position, text, .. } => {
+            format!("text \"{text}\" at ({}, {})", short(position.0, 5), short(position.1, 5))
         }
     }
 }

@@ -107,7 +107,7 @@ impl Axis {
     }
 
     /// The same with a tick at each whole number, where there are few.
-    pub(crate) fn whole(mut self, low: f64, high: f64) -> Self {
+    pub(crate) fn whole_numbers(mut self, low: f64, high: f64) -> Self {
         const MOST: f64 = 12.0;
         if high - low <= MOST {
             let numbers = low.ceil() as i64..=high.floor() as i64;
@@ -208,14 +208,14 @@ pub enum Mark {
         /// Whether it is vertical: at a value of the x axis.
         vertical: bool,
         /// Where.
-        at: f64,
+        value: f64,
         /// How.
         style: Style,
     },
     /// Text that begins at, is centred on, or ends at a place.
     Text {
         /// The place.
-        at: (f64, f64),
+        position: (f64, f64),
         /// The words.
         text: String,
         /// Where the place is in the text.

@@ -52,9 +52,9 @@ impl Parameter {
     }
 
     /// What a statistic of `exmc-diagnose` makes of the draws.
-    pub fn statistic<R>(&self, of: impl FnOnce(&Draws) -> R) -> R {
+    pub fn statistic<R>(&self, estimator: impl FnOnce(&Draws) -> R) -> R {
         let slices: Vec<&[f64]> = self.chains.iter().map(Vec::as_slice).collect();
-        of(&Draws::new(&slices).expect("checked when it was made"))
+        estimator(&Draws::new(&slices).expect("checked when it was made"))
     }
 }
 

@@ -166,8 +166,8 @@ fn panels(out: &mut String, figure: &Figure, top: f64, width: f64) -> f64 {
     };
     let rooms: Vec<Margins> = figure.panels.iter().enumerate().map(|(k, p)| room(p, k)).collect();
     // Frames of a column begin and end at the same places.
-    let most = |column: usize, of: fn(&Margins) -> f64| {
-        rooms.iter().skip(column).step_by(columns).map(of).fold(0.0, f64::max)
+    let most = |column: usize, margin_of: fn(&Margins) -> f64| {
+        rooms.iter().skip(column).step_by(columns).map(margin_of).fold(0.0, f64::max)
     };
     let mut y = top;
     for (row, panels) in figure.panels.chunks(columns).enumerate() {
@@ -204,19 +204,19 @@ fn draw_panel(out: &mut String, panel: &Panel, frame: &Frame, left: f64) {
     let is_inside = |place: Option<f64>| place.filter(|p| (-1e-6..=1.0 + 1e-6).contains(p));
     for tick in x_ticks(panel, &x, frame.width) {
         let Some(place) = is_inside(x.place(tick.value)) else { continue };
-        let at = frame.x + place * frame.width;
-        let (a, y1, y2) = (pixels(at), pixels(frame.y), pixels(bottom + 4.0));
+        let tick_x = frame.x + place * frame.width;
+        let (a, y1, y2) = (pixels(tick_x), pixels(frame.y), pixels(bottom + 4.0));
         let _ = writeln!(out, "<path class=\"g\" d=\"M{a} {y1}V{y2}\"/>");
-        label(out, "t", (at, bottom + 15.0), Anchor::Middle, &tick.label);
+        label(out, "t", (tick_x, bottom + 15.0), Anchor::Middle, &tick.label);
     }
     let y_label = if panel.y.label.is_empty() { 0.0 } else { 16.0 };
     for tick in y.ticks(&panel.y, most_y(frame.height)) {
         let Some(place) = is_inside(y.place(tick.value)) else { continue };
-        let at = bottom - place * frame.height;
-        let (a, x1, x2) = (pixels(at), pixels(frame.x - 4.0), pixels(right));
+        let tick_y = bottom - place * frame.height;
+        let (a, x1, x2) = (pixels(tick_y), pixels(frame.x - 4.0), pixels(right));
         let _ = writeln!(out, "<path class=\"g\" d=\"M{x1} {a}H{x2}\"/>");
         let text = fitted(&tick.label, SMALL, frame.x - left - 6.0 - y_label);
-        label(out, "t", (frame.x - 6.0, at + 4.0), Anchor::End, &text);
+        label(out, "t", (frame.x - 6.0, tick_y + 4.0), Anchor::End, &text);
     }
     if !panel.x.label.is_empty() {
         let below = if x.ticks(&panel.x, 4).is_empty() { 14.0 } else { 30.0 };

@@ -111,19 +111,19 @@ pub(crate) fn draw_mark(
             }
             stroke(out, &d, *style);
         }
-        Mark::Rule { vertical, at, style } => {
+        Mark::Rule { vertical, value, style } => {
             // The other coordinate plays no part; half of all axes cannot show a 0.
             let d = if *vertical {
-                place_on(place, *at, true)
+                place_on(place, *value, true)
                     .map(|x| format!("M{} 0V{}", pixels(x), pixels(frame.height)))
             } else {
-                place_on(place, *at, false)
+                place_on(place, *value, false)
                     .map(|y| format!("M0 {}H{}", pixels(y), pixels(frame.width)))
             };
             stroke(out, &d.unwrap_or_default(), *style);
         }
-        Mark::Text { at, text, anchor } => {
-            if let Some((x, y)) = place(at.0, at.1) {
+        Mark::Text { position, text, anchor } => {
+            if let Some((x, y)) = place(position.0, position.1) {
                 label(out, "t", (x, y + 4.0), *anchor, text);
             }
         }
@@ -133,11 +133,11 @@ pub(crate) fn draw_mark(
 /// One coordinate of a value, whatever the other axis can show.
 fn place_on(
     place: &impl Fn(f64, f64) -> Option<(f64, f64)>,
-    at: f64,
+    value: f64,
     vertical: bool,
 ) -> Option<f64> {
     [1.0, 0.0].into_iter().find_map(|other| {
-        if vertical { place(at, other).map(|p| p.0) } else { place(other, at).map(|p| p.1) }
+        if vertical { place(value, other).map(|p| p.0) } else { place(other, value).map(|p| p.1) }
     })
 }
 
@@ -150,11 +150,11 @@ fn thinned(points: &[(f64, f64)], width: f64) -> Vec<(f64, f64)> {
     }
     let mut kept = Vec::new();
     for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
-        let of = |better: fn(f64, f64) -> bool| {
+        let extreme = |better: fn(f64, f64) -> bool| {
             let best = |a: usize, b: usize| if better(column[b].1, column[a].1) { b } else { a };
             (0..column.len()).reduce(best).expect("a chunk has a point")
         };
-        let mut places = [0, of(|a, b| a < b), of(|a, b| a > b), column.len() - 1];
+        let mut places = [0, extreme(|a, b| a < b), extreme(|a, b| a > b), column.len() - 1];
         places.sort_unstable();
         let mut last = None;
         for place in places {

@@ -222,10 +222,10 @@ fn x_axis(
     let mut free = 0;
     for tick in ticks {
         let Some(place) = x.place(tick.value).filter(|p| (0.0..=1.0).contains(p)) else { continue };
-        let at = ((place * inner as f64) as usize).min(inner - 1);
-        marks[at] = at_tick;
+        let column = ((place * inner as f64) as usize).min(inner - 1);
+        marks[column] = at_tick;
         let label: Vec<char> = tick.label.chars().collect();
-        let begin = at.saturating_sub(label.len() / 2).min(inner.saturating_sub(label.len()));
+        let begin = column.saturating_sub(label.len() / 2).min(inner.saturating_sub(label.len()));
         if begin >= free && begin + label.len() <= inner {
             words[begin..begin + label.len()].copy_from_slice(&label);
             free = begin + label.len() + 1;
@@ -321,7 +321,7 @@ impl Canvas {
                     self.segment([x.place(*x1), y.place(*y1), x.place(*x2), y.place(*y2)], *style);
                 }
             }
-            Mark::Rule { vertical, at, .. } => {
+            Mark::Rule { vertical, value, .. } => {
                 let rule = match (vertical, self.ascii) {
                     (true, false) => '┊',
                     (false, false) => '┄',
@@ -329,20 +329,20 @@ impl Canvas {
                     (false, true) => '-',
                 };
                 if *vertical {
-                    let Some(column) = x.place(*at).and_then(|p| self.column(p)) else { return };
+                    let Some(column) = x.place(*value).and_then(|p| self.column(p)) else { return };
                     for row in 0..self.height {
                         self.put(column, row, Cell::Rule(rule));
                     }
                 } else {
-                    let Some(row) = y.place(*at).and_then(|p| self.row(p)) else { return };
+                    let Some(row) = y.place(*value).and_then(|p| self.row(p)) else { return };
                     for column in 0..self.width {
                         self.put(column, row, Cell::Rule(rule));
                     }
                 }
             }
-            Mark::Text { at, text, anchor } => {
-                let place = x.place(at.0).and_then(|p| self.column(p));
-                let row = y.place(at.1).and_then(|p| self.row(p));
+            Mark::Text { position, text, anchor } => {
+                let place = x.place(position.0).and_then(|p| self.column(p));
+                let row = y.place(position.1).and_then(|p| self.row(p));
                 let (Some(column), Some(row)) = (place, row) else { return };
                 let length = text.chars().count();
                 let begin = match anchor {
@@ -407,9 +407,9 @@ impl Canvas {
             let columns = (self.column(a[0].clamp(0.0, 1.0)), self.column(b[0].clamp(0.0, 1.0)));
             let (Some(first), Some(last)) = columns else { continue };
             for column in first.min(last)..=last.max(first) {
-                let at = (column as f64 + 0.5) / self.width as f64;
+                let centre = (column as f64 + 0.5) / self.width as f64;
                 let t =
-                    if b[0] > a[0] { ((at - a[0]) / (b[0] - a[0])).clamp(0.0, 1.0) } else { 0.5 };
+                    if b[0] > a[0] { ((centre - a[0]) / (b[0] - a[0])).clamp(0.0, 1.0) } else { 0.5 };
                 let (low, high) = (a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2]));
                 for row in 0..self.height {
                     let middle = 1.0 - (row as f64 + 0.5) / self.height as f64;

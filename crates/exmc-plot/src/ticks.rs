@@ -70,18 +70,18 @@ fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     }
     let (first, last) = (floor_log10(low), floor_log10(high));
     let inside = |x: f64| x >= low * (1.0 - 1e-9) && x <= high * (1.0 + 1e-9);
-    let at = |digits: &[i64]| -> Vec<Tick> {
+    let ticks_with = |digits: &[i64]| -> Vec<Tick> {
         let pairs = (first..=last).flat_map(|e| digits.iter().map(move |d| (*d, e)));
         let scientific = !(-4..=4).contains(&first) || !(-4..=4).contains(&last);
         pairs.map(|(d, e)| tick(d, e, scientific)).filter(|t| inside(t.value)).collect()
     };
     for digits in [&[1, 2, 5][..], &[1, 3], &[1]] {
-        let ticks = at(digits);
+        let ticks = ticks_with(digits);
         if (2..=most).contains(&ticks.len()) {
             return ticks;
         }
     }
-    let decades = at(&[1]);
+    let decades = ticks_with(&[1]);
     if decades.len() < 2 {
         return linear(low, high, most).into_iter().filter(|t| t.value > 0.0).collect();
     }

@@ -51,9 +51,9 @@ fn statistics() -> SamplerStatistics {
 }
 
 fn check() -> Predictive {
-    let whole = |seed: u64| noise(seed, 40).iter().map(|x| (3.0 * x + 3.0).round()).collect();
+    let counts = |seed: u64| noise(seed, 40).iter().map(|x| (3.0 * x + 3.0).round()).collect();
     let groups = (0..40).map(|k| if k % 3 == 0 { "a" } else { "b" }.to_owned()).collect();
-    Predictive::new(whole(900), (0..30).map(|s| whole(901 + s)).collect())
+    Predictive::new(counts(900), (0..30).map(|s| counts(901 + s)).collect())
         .unwrap()
         .by_group(groups)
         .unwrap()
@@ -190,9 +190,9 @@ fn chains_apart_leave_the_rank_band_and_others_do_not() {
         let marks = &figure.panels[0].marks;
         let Mark::Band { x, lower, upper, .. } = &marks[0] else { panic!("no band") };
         // The line's height at a place: counts stay as they were at the last rank before it.
-        let height = |points: &[(f64, f64)], at: f64| {
-            let last = points[points.partition_point(|p| p.0 <= at + 1e-9) - 1];
-            last.1 + last.0 - at
+        let height = |points: &[(f64, f64)], abscissa: f64| {
+            let last = points[points.partition_point(|p| p.0 <= abscissa + 1e-9) - 1];
+            last.1 + last.0 - abscissa
         };
         marks.iter().any(|m| match m {
             Mark::Line { points, .. } => (1..x.len() - 1).any(|k| {

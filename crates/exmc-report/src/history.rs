@@ -28,11 +28,11 @@ pub(crate) fn history(fit: &Fit) -> Vec<String> {
     });
     if !record.coordinates.is_empty() {
         let dimension: usize = record.coordinates.iter().map(|c| c.length).sum();
-        let of = |c: &exmc_draws::Coordinates| match c.length {
+        let label_of = |c: &exmc_draws::Coordinates| match c.length {
             1 => c.name.clone(),
             n => format!("{} ({n})", c.name),
         };
-        let names: Vec<String> = record.coordinates.iter().map(of).collect();
+        let names: Vec<String> = record.coordinates.iter().map(label_of).collect();
         said.push(format!("It moved in {dimension} unconstrained coordinates: {}.", some(&names)));
         let is_sampled = |name: &str| record.coordinates.iter().any(|c| c.name == name);
         let others = record.variables.iter().map(|v| v.name.clone());
@@ -45,8 +45,8 @@ pub(crate) fn history(fit: &Fit) -> Vec<String> {
             ));
         }
     }
-    for own in &record.coordinates {
-        let Some(shares) = &own.centred else { continue };
+    for entry in &record.coordinates {
+        let Some(shares) = &entry.centred else { continue };
         let low = shares.iter().copied().fold(f64::INFINITY, f64::min);
         let high = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let how = if low == high {
@@ -56,7 +56,7 @@ pub(crate) fn history(fit: &Fit) -> Vec<String> {
         };
         said.push(format!(
             "Coordinates of {} were chosen between non-centred (0) and centred (1): {how}.",
-            own.name
+            entry.name
         ));
     }
     if record.config.warm_start.is_some() {

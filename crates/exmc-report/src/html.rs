@@ -186,23 +186,23 @@ fn model(fit: &Fit, k: usize) -> String {
 }
 
 fn table(fit: &Fit, summaries: &[(String, Summary)]) -> String {
-    let own: Vec<(String, Summary)> =
+    let candidates: Vec<(String, Summary)> =
         summaries.iter().filter(|(name, _)| fit.is_shown(name)).cloned().collect();
-    let shown: Vec<&(String, Summary)> = if own.len() <= ROWS {
-        own.iter().collect()
+    let shown: Vec<&(String, Summary)> = if candidates.len() <= ROWS {
+        candidates.iter().collect()
     } else {
-        let names = worst(&own, ROWS);
-        names.iter().filter_map(|n| own.iter().find(|(name, _)| name == n)).collect()
+        let names = worst(&candidates, ROWS);
+        names.iter().filter_map(|n| candidates.iter().find(|(name, _)| name == n)).collect()
     };
-    let mut caption = match own.len() {
+    let mut caption = match candidates.len() {
         n if n > shown.len() => {
             format!("The {} of {n} values whose R-hat is largest", shown.len())
         }
         n => format!("All {n} values"),
     };
-    if own.len() < summaries.len() {
+    if candidates.len() < summaries.len() {
         let names: Vec<String> = fit.aside.iter().map(|name| escaped(name)).collect();
-        let left_out = summaries.len() - own.len();
+        let left_out = summaries.len() - candidates.len();
         caption += &format!(", without the {left_out} of {}", names.join(" and "));
     }
     let mut rows = String::new();

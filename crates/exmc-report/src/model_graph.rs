@@ -41,9 +41,9 @@ pub(crate) fn model_graph(text: &str, id: &str) -> Option<String> {
         nodes.push(Node { name, kind, detail, parents: Vec::new(), layer: 0 });
     }
     for (k, entry) in entries.iter().enumerate() {
-        let own = nodes[k].kind;
+        let kind_key = nodes[k].kind;
         for (key, value) in entry.as_object()? {
-            if key != own && key != "dist" && key != "dims" && key != "dtype" {
+            if key != kind_key && key != "dist" && key != "dims" && key != "dtype" {
                 references(value, &places, &mut nodes[k].parents);
             }
         }
@@ -86,9 +86,9 @@ fn draw(nodes: &[Node], id: &str) -> String {
     let height = layers as f64 * (HEIGHT + GAP.1) + 14.0;
     let mut places = vec![(0.0, 0.0); nodes.len()];
     for layer in 0..layers {
-        let own: Vec<usize> = (0..nodes.len()).filter(|k| nodes[*k].layer == layer).collect();
-        let left = 0.5 * (width - own.len() as f64 * (WIDTH + GAP.0) + GAP.0);
-        for (column, k) in own.into_iter().enumerate() {
+        let layer_nodes: Vec<usize> = (0..nodes.len()).filter(|k| nodes[*k].layer == layer).collect();
+        let left = 0.5 * (width - layer_nodes.len() as f64 * (WIDTH + GAP.0) + GAP.0);
+        for (column, k) in layer_nodes.into_iter().enumerate() {
             places[k] =
                 (left + column as f64 * (WIDTH + GAP.0), 14.0 + layer as f64 * (HEIGHT + GAP.1));
         }

@@ -69,7 +69,7 @@ pub(crate) fn health_figures(fit: &Fit, summaries: &[(String, Summary)]) -> Vec<
 /// Figures of the posterior: densities of the first parameters, a forest, long arrays by element.
 pub(crate) fn posterior_figures(fit: &Fit) -> Vec<Figure> {
     let posterior = fit.posterior();
-    let of = |names: Vec<String>| parameters(posterior, &names).unwrap_or_default();
+    let parameters_of = |names: Vec<String>| parameters(posterior, &names).unwrap_or_default();
     let all = posterior.variables.iter().filter(|v| !v.is_empty() && fit.is_shown(&v.name));
     let (short, long): (Vec<_>, Vec<_>) = all.partition(|v| v.len() <= ROWS);
     let varies = |p: &Parameter| {
@@ -79,7 +79,7 @@ pub(crate) fn posterior_figures(fit: &Fit) -> Vec<Figure> {
     let mut rows: Vec<Parameter> = Vec::new();
     for variable in short {
         if rows.len() + variable.len() <= ROWS {
-            rows.extend(of(vec![variable.name.clone()]).into_iter().filter(varies));
+            rows.extend(parameters_of(vec![variable.name.clone()]).into_iter().filter(varies));
         }
     }
     let mut made = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn posterior_figures(fit: &Fit) -> Vec<Figure> {
         made.extend(figures::forest_plot(&runs, Interval::EqualTailed, (0.5, PROBABILITY)).ok());
     }
     let arrays: Vec<(String, Vec<Parameter>)> =
-        long.into_iter().take(ARRAYS).map(|v| (v.name.clone(), of(vec![v.name.clone()]))).collect();
+        long.into_iter().take(ARRAYS).map(|v| (v.name.clone(), parameters_of(vec![v.name.clone()]))).collect();
     if !arrays.is_empty() {
         made.push(figures::forest_by_index_plot(
             &arrays,
@@ -121,9 +121,9 @@ pub(crate) fn comparison_figure(fits: &[Fit]) -> Option<Figure> {
         .iter()
         .map(|fit| {
             let known = fit.posterior().column_names();
-            let own: Vec<String> = shared.iter().filter(|n| known.contains(n)).cloned().collect();
+            let names: Vec<String> = shared.iter().filter(|n| known.contains(n)).cloned().collect();
             let found =
-                if own.is_empty() { Ok(Vec::new()) } else { parameters(fit.posterior(), &own) };
+                if names.is_empty() { Ok(Vec::new()) } else { parameters(fit.posterior(), &names) };
             (fit.label.clone(), found.unwrap_or_default())
         })
         .collect();
@@ -134,14 +134,14 @@ pub(crate) fn comparison_figure(fits: &[Fit]) -> Option<Figure> {
 pub(crate) fn check_figures(fit: &Fit) -> Vec<Figure> {
     let mut made = Vec::new();
     for (name, check) in &fit.checks {
-        let mut own = if check.is_whole() {
+        let mut figure = if check.is_whole() {
             figures::rootogram_plot(check, PROBABILITY)
                 .unwrap_or_else(|_| figures::predictive_ecdf_plot(check, PROBABILITY))
         } else {
             figures::predictive_density_plot(check)
         };
-        own.title = format!("{}: {name}", own.title);
-        made.push(own);
+        figure.title = format!("{}: {name}", figure.title);
+        made.push(figure);
     }
     made
 }
@@ -162,9 +162,9 @@ pub(crate) fn loo_figures(fit: &Fit) -> Vec<Figure> {
 pub(crate) fn prior_figures(fit: &Fit) -> Vec<Figure> {
     let shown = &fit.prior[..fit.prior.len().min(PRIORS)];
     let names: Vec<String> = shown.iter().map(|p| p.name().to_owned()).collect();
-    let own = parameters(fit.posterior(), &names).unwrap_or_default();
-    if own.is_empty() {
+    let posterior = parameters(fit.posterior(), &names).unwrap_or_default();
+    if posterior.is_empty() {
         return Vec::new();
     }
-    figures::prior_posterior_plot(&own, shown).into_iter().collect()
+    figures::prior_posterior_plot(&posterior, shown).into_iter().collect()
 }

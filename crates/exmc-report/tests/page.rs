@@ -117,7 +117,7 @@ fn page_without(n: usize, aside: &[&str]) -> String {
 fn tags<'a>(page: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     let open = format!("<{name}");
     page.match_indices(&open)
-        .map(|(at, _)| &page[at + 1..])
+        .map(|(start, _)| &page[start + 1..])
         .filter(move |rest| !rest[name.len()..].starts_with(|c: char| c.is_alphanumeric()))
         .map(|rest| &rest[..rest.find('>').unwrap()])
         .collect::<Vec<_>>()
@@ -144,8 +144,8 @@ fn the_page_needs_nothing_else() {
 fn headings_images_and_tables_can_be_heard() {
     for page in [page(1), page(2)] {
         let mut before = 0;
-        for (at, _) in page.match_indices("<h") {
-            let Some(level) = page[at + 2..].chars().next().and_then(|c| c.to_digit(10)) else {
+        for (start, _) in page.match_indices("<h") {
+            let Some(level) = page[start + 2..].chars().next().and_then(|c| c.to_digit(10)) else {
                 continue;
             };
             assert!(level <= before + 1, "h{level} after h{before}");
@@ -154,7 +154,7 @@ fn headings_images_and_tables_can_be_heard() {
         assert_eq!(tags(&page, "h1").count(), 1);
         let mut ids: Vec<&str> = page
             .match_indices(" id=\"")
-            .map(|(at, m)| page[at + m.len()..].split('"').next().unwrap())
+            .map(|(start, m)| page[start + m.len()..].split('"').next().unwrap())
             .collect();
         let n = ids.len();
         ids.sort_unstable();
@@ -263,9 +263,9 @@ fn figures_are_there_for_wide_and_for_narrow_windows() {
 
 #[test]
 fn what_belongs_to_observations_has_no_rows_of_its_own() {
-    let (whole, without) = (page(1), page_without(1, &["x"]));
+    let (full, without) = (page(1), page_without(1, &["x"]));
     assert!(
-        whole.contains("<caption>All 61 values</caption>") && whole.contains("<code>x[7]</code>")
+        full.contains("<caption>All 61 values</caption>") && full.contains("<code>x[7]</code>")
     );
     assert!(without.contains("<caption>All 1 values, without the 60 of x</caption>"));
     assert!(!without.contains("<code>x[7]</code>") && without.contains("<code>mu</code>"));

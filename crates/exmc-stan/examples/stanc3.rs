@@ -119,13 +119,13 @@ fn compare(folder: &Path, list: bool) -> Result<bool, String> {
         ("class and line as stanc's, syntax errors", syntax_match, syntax, 0.0),
     ];
     let mut met = panics == 0 && hangs == 0;
-    for (what, n, of, bar) in bars {
-        let rate = n as f64 / of.max(1) as f64;
-        let ok = rate >= bar && of > 0;
+    for (what, n, total, bar) in bars {
+        let rate = n as f64 / total.max(1) as f64;
+        let ok = rate >= bar && total > 0;
         met &= ok;
         let bar = if bar > 0.0 { format!(", bar {:.0} %", 100.0 * bar) } else { String::new() };
         let verdict = if ok { "" } else { "  NOT MET" };
-        println!("{what}: {n} of {of} ({:.1} %{bar}){verdict}", 100.0 * rate);
+        println!("{what}: {n} of {total} ({:.1} %{bar}){verdict}", 100.0 * rate);
     }
     println!("panics: {panics}, hangs: {hangs}");
     Ok(met)
@@ -223,9 +223,9 @@ fn first_error(path: &Path, included: &Path) -> Verdict {
         );
     };
     let mut sources = Sources::single(path.display().to_string(), text);
-    let own = path.parent().unwrap_or(path).to_owned();
+    let program_folder = path.parent().unwrap_or(path).to_owned();
     let mut read = read;
-    let mut folders = Folders::new(vec![own, included.to_owned()], &mut read);
+    let mut folders = Folders::new(vec![program_folder, included.to_owned()], &mut read);
     let (program, diagnostics) = parse(&mut sources, &mut folders);
     let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
     if let Some(first) = diagnostics.iter().find(is_error) {
@@ -242,6 +242,6 @@ fn refused(first: &Diagnostic, sources: &Sources) -> Verdict {
     // stanc counts the errors of `#include` among those of syntax.
     let class = if first.class == Class::Include { Class::Syntax } else { first.class };
     let (file, line) =
-        locate(first.span, sources).map_or((String::new(), 0), |at| (at.file, at.line));
+        locate(first.span, sources).map_or((String::new(), 0), |location| (location.file, location.line));
     Verdict::Refused(class, file, line, first.message.clone())
 }

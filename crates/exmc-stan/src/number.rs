@@ -44,7 +44,7 @@ impl Ids {
         match part {
             Part::Body(statement) => self.statement(statement),
             Part::Block(list) => self.statements(list),
-            Part::Declaration(own) => parts_of_declaration(own, &mut |part| self.part(part)),
+            Part::Declaration(declaration) => parts_of_declaration(declaration, &mut |part| self.part(part)),
             Part::Target(target) => parts_of_target(target, &mut |part| self.part(part)),
             Part::Expr(e) => self.expr(e),
         }
@@ -111,9 +111,9 @@ mod tests {
         let (program, diagnostics) = check(sources, &tree);
         let mut program = program.unwrap_or_else(|| panic!("{diagnostics:?}"));
         let before = ids(&program);
-        let own: BTreeSet<SyntaxId> = before.iter().copied().collect();
-        assert_eq!(own.len(), before.len());
-        assert!(before.len() > 60 && !own.contains(&SyntaxId::NONE));
+        let unique_ids: BTreeSet<SyntaxId> = before.iter().copied().collect();
+        assert_eq!(unique_ids.len(), before.len());
+        assert!(before.len() > 60 && !unique_ids.contains(&SyntaxId::NONE));
         // What is made later gets the next ones, and nothing else changes.
         let kind =
             StatementKind::Block(vec![Statement::new(StatementKind::Break, program.model[0].span)]);

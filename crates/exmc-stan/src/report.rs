@@ -40,15 +40,15 @@ pub fn locate(span: Span, sources: &Sources) -> Option<Location> {
 pub fn include_chain(span: Span, sources: &Sources) -> Vec<String> {
     let mut chain = Vec::new();
     let mut file = span.file;
-    while let Some(at) = sources.files().get(file as usize).and_then(|f| f.included_at) {
-        if let Some(location) = locate(at, sources) {
+    while let Some(include_span) = sources.files().get(file as usize).and_then(|f| f.included_at) {
+        if let Some(location) = locate(include_span, sources) {
             chain.push(format!("{}:{}:{}", location.file, location.line, location.column));
         }
         // An included file comes after the one that includes it, so this ends.
-        if at.file >= file {
+        if include_span.file >= file {
             break;
         }
-        file = at.file;
+        file = include_span.file;
     }
     chain
 }
@@ -77,9 +77,9 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> String {
         }
         for (span, words) in &diagnostic.labels {
             if span.file != diagnostic.span.file
-                && let Some(at) = locate(*span, sources)
+                && let Some(label_location) = locate(*span, sources)
             {
-                let _ = write!(out, "\n  = {}:{}:{}: {words}", at.file, at.line, at.column);
+                let _ = write!(out, "\n  = {}:{}:{}: {words}", label_location.file, label_location.line, label_location.column);
             }
         }
     }
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn marks_stand_below_the_characters_even_after_tabs_and_letters_of_two_bytes() {
         let sources = Sources::single("m.stan", "/* é */\treal x[N];\n");
-        let at = sources.files()[0].text.find("[N]").unwrap() as u32;
+        let start = sources.files()[0].text.find("[N]").unwrap() as u32;
         let diagnostic =
-            Diagnostic::error(Class::Syntax, span(at, at + 3), "sizes").help("write it");
+            Diagnostic::error(Class::Syntax, span(start, start + 3), "sizes").help("write it");
         let expected = "error[syntax]: sizes\n --> m.stan:1:15\n  |\n1 | /* é */ real x[N];\n  |               ^^^\n  help: write it";
         assert_eq!(render(&diagnostic, &sources), expected);
     }
@@ -191,8 +191,8 @@ mod tests {
         let mut file = SourceFile::new("lib/a.stan", "real");
         file.included_at = Some(span(1, 16));
         let number = sources.add(file);
-        let at = Span { file: number, start: 0, end: 4 };
-        let text = render(&Diagnostic::error(Class::Syntax, at, "no"), &sources);
+        let error_span = Span { file: number, start: 0, end: 4 };
+        let text = render(&Diagnostic::error(Class::Syntax, error_span, "no"), &sources);
         assert!(text.ends_with("1 | real\n  | ^^^^\n  = included from m.stan:2:1"), "{text}");
     }
 

@@ -42,9 +42,9 @@ pub struct Split {
 /// statements cannot read.
 pub fn split(program: &Program, refused: &BTreeSet<Span>, absent: &BTreeSet<VariableId>) -> Split {
     let block = &program.generated_quantities;
-    let own: BTreeSet<VariableId> = blocks::declarations(block).map(|d| d.variable).collect();
+    let block_variables: BTreeSet<VariableId> = blocks::declarations(block).map(|d| d.variable).collect();
     let effects = effects(program);
-    let mut splitter = Splitter { refused, effects, host: absent.clone(), own };
+    let mut splitter = Splitter { refused, effects, host: absent.clone(), block_variables };
     loop {
         loop {
             let before = splitter.host.len();
@@ -188,7 +188,7 @@ struct Splitter<'a> {
     /// Variables that the host computes.
     host: BTreeSet<VariableId>,
     /// Variables of the block's top level.
-    own: BTreeSet<VariableId>,
+    block_variables: BTreeSet<VariableId>,
 }
 
 impl Splitter<'_> {
@@ -250,7 +250,7 @@ impl Splitter<'_> {
                         Node::Target(LValue { kind: LValueKind::Path(id, _), .. }) => Some(*id),
                         _ => None,
                     };
-                    needed.extend(id.filter(|id| !self.own.contains(id)));
+                    needed.extend(id.filter(|id| !self.block_variables.contains(id)));
                     true
                 });
             }

@@ -170,11 +170,11 @@ impl Value {
 
 /// For each slot, the array of what these tuples have there; none where there are no tuples.
 pub fn slots_of(tuples: &Numbers<Value>) -> Vec<Value> {
-    let of = |tuple: &Value| match tuple {
+    let slots_in = |tuple: &Value| match tuple {
         Value::Tuple(slots) => slots.clone(),
         _ => Vec::new(),
     };
-    let rows: Vec<Vec<Value>> = tuples.values.iter().map(of).collect();
+    let rows: Vec<Vec<Value>> = tuples.values.iter().map(slots_in).collect();
     let count = rows.first().map_or(0, Vec::len);
     let column = |k: usize| rows.iter().filter_map(|row| row.get(k).cloned()).collect();
     (0..count).map(|k| stacked(&tuples.shape, column(k))).collect()
@@ -226,8 +226,8 @@ pub fn array_of_tuples(depth: usize, slots: &[Value]) -> Value {
     let extents = |slot: &Value| slot.shape().get(..depth).map(<[usize]>::to_vec);
     let shape = slots.first().and_then(extents).unwrap_or_else(|| vec![0; depth]);
     let count: usize = shape.iter().product();
-    let of = |k: usize| Value::Tuple(slots.iter().map(|slot| element(slot, depth, k)).collect());
-    Value::Tuples(Numbers::new(shape, (0..count).map(of).collect()))
+    let tuple_at = |k: usize| Value::Tuple(slots.iter().map(|slot| element(slot, depth, k)).collect());
+    Value::Tuples(Numbers::new(shape, (0..count).map(tuple_at).collect()))
 }
 
 /// Element `k`, row by row, of an array of `depth` dimensions.
@@ -241,12 +241,12 @@ fn element(array: &Value, depth: usize, k: usize) -> Value {
             _ => Err(Numbers::new(shape, values)),
         }
     }
-    let at = (depth, k);
+    let depth_and_index = (depth, k);
     match array {
-        Value::Ints(n) => part(n, at).map_or_else(Value::Ints, Value::Int),
-        Value::Reals(n) => part(n, at).map_or_else(Value::Reals, Value::Real),
-        Value::Complexes(n) => part(n, at).map_or_else(Value::Complexes, Value::Complex),
-        Value::Tuples(n) => part(n, at).unwrap_or_else(Value::Tuples),
+        Value::Ints(n) => part(n, depth_and_index).map_or_else(Value::Ints, Value::Int),
+        Value::Reals(n) => part(n, depth_and_index).map_or_else(Value::Reals, Value::Real),
+        Value::Complexes(n) => part(n, depth_and_index).map_or_else(Value::Complexes, Value::Complex),
+        Value::Tuples(n) => part(n, depth_and_index).unwrap_or_else(Value::Tuples),
         other => other.clone(),
     }
 }

@@ -97,8 +97,8 @@ fn signatures_are_asked_by_types() {
         ("no_such_function", &[real], real, false),
         ("no_such_lpdf", &[real, real], real, false),
     ];
-    for (name, types, returns, there) in table {
-        assert_eq!(has_call(name, types, returns), there, "{name}");
+    for (name, types, returns, is_known) in table {
+        assert_eq!(has_call(name, types, returns), is_known, "{name}");
     }
 }
 

@@ -26,12 +26,12 @@ impl Mixer {
 fn pieces(text: &str) -> Vec<&str> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let (mut all, mut start, mut last) = (Vec::new(), 0, None);
-    for (at, c) in text.char_indices() {
+    for (offset, c) in text.char_indices() {
         if let Some(before) = last
             && !(word(before) && word(c))
         {
-            all.push(&text[start..at]);
-            start = at;
+            all.push(&text[start..offset]);
+            start = offset;
         }
         last = Some(c);
     }
@@ -62,7 +62,7 @@ fn exchanged_words_are_answered() {
             let mut mixer = Mixer(((k as u64) << 32) + round);
             let mut changed = pieces(text);
             let places: Vec<usize> =
-                (0..changed.len()).filter(|at| is_word(changed[*at])).collect();
+                (0..changed.len()).filter(|index| is_word(changed[*index])).collect();
             if places.is_empty() {
                 continue;
             }

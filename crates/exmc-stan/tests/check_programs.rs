@@ -25,8 +25,8 @@ fn checked(name: &str, text: &str, folder: &Path) -> (Option<Program>, Vec<Strin
     let line = |d: &Diagnostic| {
         format!("{}: {}", sources.file(d.span).place(d.span.start).line, d.message)
     };
-    let of = |s: Severity| diagnostics.iter().filter(|d| d.severity == s).map(line).collect();
-    (program, of(Severity::Error), of(Severity::Warning))
+    let lines_of = |s: Severity| diagnostics.iter().filter(|d| d.severity == s).map(line).collect();
+    (program, lines_of(Severity::Error), lines_of(Severity::Warning))
 }
 
 fn errors(text: &str) -> Vec<String> {

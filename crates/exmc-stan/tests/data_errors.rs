@@ -355,11 +355,11 @@ fn mutated_texts_never_panic() {
             if text.is_empty() {
                 break;
             }
-            let at = next(text.len());
+            let position = next(text.len());
             match next(3) {
-                0 => drop(text.remove(at)),
-                1 => text.splice(at..at, pieces[next(pieces.len())].chars()).for_each(drop),
-                _ => text.truncate(at + 1),
+                0 => drop(text.remove(position)),
+                1 => text.splice(position..position, pieces[next(pieces.len())].chars()).for_each(drop),
+                _ => text.truncate(position + 1),
             }
         }
         let text: String = text.into_iter().collect();

@@ -25,20 +25,20 @@ fn diagnostics(program: &str) -> String {
 }
 
 fn shown(diagnostic: &Diagnostic, sources: &Sources) -> String {
-    let at = |span| {
+    let line_and_column = |span| {
         let place = sources.file(span).place(span.start);
         format!("{}:{}", place.line, place.column + 1)
     };
     let warning = if diagnostic.severity == Severity::Warning { " warning" } else { "" };
     let mut text = format!(
         "{} `{}` {}{warning}: {}\n",
-        at(diagnostic.span),
+        line_and_column(diagnostic.span),
         sources.text(diagnostic.span).escape_debug(),
         diagnostic.class.name(),
         diagnostic.message
     );
     for (span, words) in &diagnostic.labels {
-        writeln!(text, "    {}: {words}", at(*span)).unwrap();
+        writeln!(text, "    {}: {words}", line_and_column(*span)).unwrap();
     }
     if let Some(help) = &diagnostic.help {
         writeln!(text, "    help: {help}").unwrap();

@@ -76,9 +76,9 @@ fn stages_are_as_they_were() {
         let text = read("stan").unwrap();
         assert!(text.lines().count() <= 30, "{name} is longer than a snapshot's program may be");
         let found = dumps(&text, &read("json").unwrap_or_else(|_| "{}".to_owned()));
-        let own = found.lines().count();
-        assert!(own <= MOST_LINES_EACH, "{name}: {own} lines cannot be reviewed");
-        lines += own;
+        let line_count = found.lines().count();
+        assert!(line_count <= MOST_LINES_EACH, "{name}: {line_count} lines cannot be reviewed");
+        lines += line_count;
         let expected = read("txt").unwrap_or_default().replace("\r\n", "\n");
         if found == expected {
             continue;

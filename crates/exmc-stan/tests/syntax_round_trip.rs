@@ -37,10 +37,10 @@ fn shape(program: &Program) -> String {
     let text = format!("{program:?}");
     let mut shape = String::new();
     let mut rest = text.as_str();
-    while let Some(at) = rest.find("Span {") {
-        shape.push_str(&rest[..at]);
-        let end = rest[at..].find('}').unwrap();
-        rest = &rest[at + end + 1..];
+    while let Some(start) = rest.find("Span {") {
+        shape.push_str(&rest[..start]);
+        let end = rest[start..].find('}').unwrap();
+        rest = &rest[start + end + 1..];
     }
     shape + rest
 }

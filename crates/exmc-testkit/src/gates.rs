@@ -227,8 +227,8 @@ fn recorded_columns(
     let recorder = Recorder::new(model, config.chains, config.seed, |draw, values| {
         let Ok(values) = values else { return ControlFlow::Break(()) };
         if draw.phase == RunPhase::Sampling {
-            let mut own = chains[draw.chain as usize].lock().expect("a chain is one thread's");
-            for (column, place) in own.iter_mut().zip(&places) {
+            let mut chain_columns = chains[draw.chain as usize].lock().expect("a chain is one thread's");
+            for (column, place) in chain_columns.iter_mut().zip(&places) {
                 column.push(values[*place]);
             }
         }
@@ -243,8 +243,8 @@ fn recorded_columns(
     drop(recorder);
     let mut columns: Columns = places.iter().map(|_| Vec::new()).collect();
     for chain in chains {
-        let own = chain.into_inner().expect("a chain is one thread's");
-        for (column, values) in columns.iter_mut().zip(own) {
+        let chain_columns = chain.into_inner().expect("a chain is one thread's");
+        for (column, values) in columns.iter_mut().zip(chain_columns) {
             column.push(values);
         }
     }

@@ -114,8 +114,8 @@ fn levels_agree(program: &Program, position: &[f64], long: Precision) -> Result<
     for level in Level::available() {
         let found = evaluate(program, position, Executor::Native, long, Some(level))?;
         let best = first.get_or_insert_with(|| found.clone());
-        let at = bits(best).iter().zip(bits(&found)).position(|(a, b)| *a != b);
-        if let Some(k) = at {
+        let mismatch = bits(best).iter().zip(bits(&found)).position(|(a, b)| *a != b);
+        if let Some(k) = mismatch {
             let (found, best, level) = (found[k], best[k], level.name());
             return Err(format!(
                 "element {k}: {found:e} at level {level}, {best:e} at the first level"

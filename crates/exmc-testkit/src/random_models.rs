@@ -58,8 +58,8 @@ fn compare(
     let bound = bind(model, true, &[])?;
     let dim = bound.compiled().dim();
     let point: Vec<f64> = (0..dim).map(|_| RADIUS * (2.0 * rng.uniform() - 1.0)).collect();
-    let at = |bound: &BoundModel, q: &[f64]| bound.logp_grad(q).map_err(|e| e.to_string());
-    let (logp, gradient) = at(&bound, &point)?;
+    let evaluate_at = |bound: &BoundModel, q: &[f64]| bound.logp_grad(q).map_err(|e| e.to_string());
+    let (logp, gradient) = evaluate_at(&bound, &point)?;
     if !logp.is_finite() {
         return Err(format!("log density {logp} at {point:?}"));
     }
@@ -67,7 +67,7 @@ fn compare(
     compare_gradient(&bound, &point)?;
 
     let same = |what: &str, other: &BoundModel| {
-        let (other_logp, other_gradient) = at(other, &point)?;
+        let (other_logp, other_gradient) = evaluate_at(other, &point)?;
         let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let equal =
             logp.to_bits() == other_logp.to_bits() && bits(&gradient) == bits(&other_gradient);
@@ -86,7 +86,7 @@ fn compare(
     let density = |without: &[&str]| {
         let bound = bind(model, false, without)?;
         let position = bound.unconstrain(&values).map_err(|e| e.to_string())?;
-        at(&bound, &position).map(|(logp, _)| logp)
+        evaluate_at(&bound, &position).map(|(logp, _)| logp)
     };
     let (rewritten, plain) = (density(&[])?, density(&["non-centre"])?);
     // Two roundings of values, one through location + scale * z.
@@ -101,13 +101,13 @@ fn compare(
 /// # Errors
 /// The first coordinate where they differ by more than 1e-6 of the derivative and the density.
 pub fn compare_gradient(bound: &BoundModel, point: &[f64]) -> Result<(), String> {
-    let at = |q: &[f64]| bound.logp_grad(q).map_err(|e| e.to_string());
-    let (logp, gradient) = at(point)?;
+    let evaluate_at = |q: &[f64]| bound.logp_grad(q).map_err(|e| e.to_string());
+    let (logp, gradient) = evaluate_at(point)?;
     for (i, found) in gradient.iter().enumerate() {
         let moved = |steps: f64| {
             let mut q = point.to_vec();
             q[i] += steps * STEP;
-            at(&q).map(|(logp, _)| logp)
+            evaluate_at(&q).map(|(logp, _)| logp)
         };
         let inner = moved(1.0)? - moved(-1.0)?;
         let outer = moved(2.0)? - moved(-2.0)?;

@@ -164,7 +164,7 @@ fn check_bytes(chain: usize, bytes: &[u8]) -> Result<(), String> {
         return Err(format!("chain {chain}: a file of {} bytes", bytes.len()));
     }
     for (row, record) in bytes[HEADER..].chunks_exact(RECORD).enumerate() {
-        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| record[at + k]));
+        let word = |offset: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| record[offset + k]));
         let in_warmup = row < WARMUP;
         let index = if in_warmup { row } else { row - WARMUP };
         let flag = |on: bool, bit: u32| if on { bit } else { 0 };
@@ -178,8 +178,8 @@ fn check_bytes(chain: usize, bytes: &[u8]) -> Result<(), String> {
             return Err(format!("chain {chain}, row {row}: checksum {:08x}", word(20)));
         }
         for column in 0..COLUMNS {
-            let at = 72 + 8 * column;
-            let bits = u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+            let offset = 72 + 8 * column;
+            let bits = u64::from(word(offset)) | u64::from(word(offset + 4)) << 32;
             if bits != number(chain, row, column).to_bits() {
                 return Err(format!("chain {chain}, row {row}, column {column}: {bits:016x}"));
             }
@@ -252,8 +252,8 @@ pub(crate) fn predictions() -> Result<(), String> {
     let total: Vec<f64> = (0..1000).map(|s| log_lik.iter().map(|row| row[s]).sum()).collect();
     let (component, variable): (Vec<&[f64]>, Vec<&[f64]>) =
         (total.chunks(250).collect(), mu.chunks(250).collect());
-    let of = |chains| Draws::new(chains).map_err(|e| e.to_string());
-    let sensitivity = PowerScaling::new(&of(&component)?).sensitivity(&of(&variable)?);
+    let draws_of = |chains| Draws::new(chains).map_err(|e| e.to_string());
+    let sensitivity = PowerScaling::new(&draws_of(&component)?).sensitivity(&draws_of(&variable)?);
     let expected = [
         ("elpd_loo", loo.elpd, -11.308_230_035_572_992),
         ("its error", loo.se, 5.209_806_835_659_436),

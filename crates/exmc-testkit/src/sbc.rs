@@ -339,20 +339,20 @@ pub fn calibrate(
     let mut ranks: Vec<Vec<u32>> = Vec::new();
     for r in 0..replications {
         let prior = priors.draw(0, r);
-        let mut own = data.clone();
+        let mut simulated = data.clone();
         for y in *observed {
-            own.insert(format!("{y}_seen"), prior[*y].clone());
+            simulated.insert(format!("{y}_seen"), prior[*y].clone());
         }
-        let bound = compiled.bind(&own).map_err(|e| fail(&e))?;
+        let bound = compiled.bind(&simulated).map_err(|e| fail(&e))?;
         let mut truth = prior;
         truth.retain(|name, _| free.contains(&name.as_str()));
-        let whole = bound.whole().map_err(|e| fail(&e))?;
+        let whole_model = bound.whole().map_err(|e| fail(&e))?;
         let (labels, columns) =
-            posterior_columns(&bound, whole, &free, seed ^ (r as u64 + 1) << 20)
+            posterior_columns(&bound, whole_model, &free, seed ^ (r as u64 + 1) << 20)
                 .map_err(|e| fail(&e))?;
-        let position = whole.unconstrain(&truth).map_err(|e| fail(&e))?;
-        let logp = whole.logp_grad(&position).map_err(|e| fail(&e))?.0;
-        let flat = whole.constrain(&position).map_err(|e| fail(&e))?;
+        let position = whole_model.unconstrain(&truth).map_err(|e| fail(&e))?;
+        let logp = whole_model.logp_grad(&position).map_err(|e| fail(&e))?.0;
+        let flat = whole_model.constrain(&position).map_err(|e| fail(&e))?;
         let truths = flat.values().flat_map(|v| v.values().to_vec()).chain([logp]);
         ranks.resize_with(columns.len(), Vec::new);
         names = labels;
@@ -375,7 +375,7 @@ pub fn calibrate(
 /// One chain's draws of every recorded scalar (in the order of names) and of the log density.
 fn posterior_columns(
     bound: &BoundModel,
-    whole: &BoundModel,
+    whole_model: &BoundModel,
     free: &[&str],
     seed: u64,
 ) -> Result<(Vec<String>, Vec<Vec<f64>>), exmc::Error> {
@@ -395,7 +395,7 @@ fn posterior_columns(
             }
         }
         names.push("log density".to_owned());
-        columns.push(log_densities(&posterior, whole, free)?);
+        columns.push(log_densities(&posterior, whole_model, free)?);
         let ess = |column: &Vec<f64>| Draws::new(&[column]).map_or(0.0, |draws| ess_bulk(&draws));
         let worst = columns.iter().map(ess).fold(f64::INFINITY, f64::min);
         if worst >= MIN_ESS || config.draws >= 40_000 {
@@ -410,22 +410,22 @@ fn posterior_columns(
 /// values.
 fn log_densities(
     posterior: &Posterior,
-    whole: &BoundModel,
+    whole_model: &BoundModel,
     free: &[&str],
 ) -> Result<Vec<f64>, exmc::Error> {
-    let mut density = whole.instance();
-    let mut gradient = vec![0.0; whole.dim()];
-    let own: Vec<_> =
+    let mut density = whole_model.instance();
+    let mut gradient = vec![0.0; whole_model.dim()];
+    let free_variables: Vec<_> =
         posterior.variables.iter().filter(|v| free.contains(&v.name.as_str())).collect();
     let draws = posterior.chains[0].values.chunks_exact(posterior.width());
     draws
         .map(|draw| {
             let value = |v: &&exmc::runs::Variable| {
-                let own = draw[v.offset..v.offset + v.len()].to_vec();
-                let tensor = Tensor::real(v.shape.clone(), own).expect("a variable has its shape");
+                let elements = draw[v.offset..v.offset + v.len()].to_vec();
+                let tensor = Tensor::real(v.shape.clone(), elements).expect("a variable has its shape");
                 (v.name.clone(), tensor)
             };
-            let position = whole.unconstrain(&own.iter().map(value).collect())?;
+            let position = whole_model.unconstrain(&free_variables.iter().map(value).collect())?;
             // Where there is no density, a draw ranks below all others.
             Ok(density.logp_grad(&position, &mut gradient).unwrap_or(f64::NEG_INFINITY))
         })

@@ -191,13 +191,13 @@ fn d12_a_constant_likelihood_follows_its_data() {
     model.rv("y", normal("mu", 1.0));
     model.observe("y_obs", "y", 1.0);
     let compiled = compiled(&model, true);
-    let at = |mu: f64| {
+    let logp_at = |mu: f64| {
         let data = Values::from([("mu".to_owned(), number(mu))]);
         compiled.bind(&data).unwrap().logp_grad(&[]).unwrap().0
     };
-    close(at(0.0), -1.418939, SIX);
-    close(at(1.0), -0.918939, SIX);
-    close(at(4.0), -5.418939, SIX);
+    close(logp_at(0.0), -1.418939, SIX);
+    close(logp_at(1.0), -0.918939, SIX);
+    close(logp_at(4.0), -5.418939, SIX);
 }
 
 #[test]

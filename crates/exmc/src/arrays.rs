@@ -99,11 +99,11 @@ impl DrawArray {
     #[must_use]
     pub fn at(&self, index: impl Into<Shape>) -> Self {
         let index = index.into();
-        let (own, index) = (self.element.extents(), index.extents());
-        let inside = index.len() <= own.len() && index.iter().zip(own).all(|(i, n)| i < n);
-        assert!(inside, "there is no element {index:?} among those of shape {own:?}");
-        let rest = Shape::from(&own[index.len()..]);
-        let place = index.iter().zip(own).fold(0, |place, (i, extent)| place * extent + i);
+        let (extents, index) = (self.element.extents(), index.extents());
+        let inside = index.len() <= extents.len() && index.iter().zip(extents).all(|(i, n)| i < n);
+        assert!(inside, "there is no element {index:?} among those of shape {extents:?}");
+        let rest = Shape::from(&extents[index.len()..]);
+        let place = index.iter().zip(extents).fold(0, |place, (i, extent)| place * extent + i);
         let start = place * rest.len();
         let values = self.iter().flat_map(|draw| &draw[start..start + rest.len()]).copied();
         Self { values: values.collect(), element: rest, ..*self }
@@ -147,9 +147,9 @@ impl DrawArray {
     fn by_element(&self, statistic: impl Fn(&Draws<'_>) -> f64) -> Tensor {
         let width = self.element.len();
         let all: [&[f64]; 1] = [&self.values];
-        let of =
+        let statistic_of =
             |column| Draws::column(&all, width, column).map_or(f64::NAN, |draws| statistic(&draws));
-        let values: Vec<f64> = (0..width).map(of).collect();
+        let values: Vec<f64> = (0..width).map(statistic_of).collect();
         Tensor::real(self.element.clone(), values).expect("one number an element")
     }
 
@@ -192,7 +192,7 @@ pub struct DrawArrays {
 impl DrawArrays {
     /// The draws of that name.
     pub fn get(&self, name: &str) -> Option<&DrawArray> {
-        self.arrays.iter().find(|(own, _)| own == name).map(|(_, array)| array)
+        self.arrays.iter().find(|(candidate, _)| candidate == name).map(|(_, array)| array)
     }
 
     /// Names with their draws.
@@ -215,13 +215,13 @@ impl DrawArrays {
     /// # Panics
     /// When there are fewer chains or draws.
     pub fn draw(&self, chain: usize, draw: usize) -> Values {
-        let of = |(name, array): &(String, DrawArray)| {
+        let named_value = |(name, array): &(String, DrawArray)| {
             let size = array.element.len();
-            let own = &array.chain(chain)[draw * size..(draw + 1) * size];
-            let value = Tensor::real(array.element.clone(), own).expect("one number an element");
+            let elements = &array.chain(chain)[draw * size..(draw + 1) * size];
+            let value = Tensor::real(array.element.clone(), elements).expect("one number an element");
             (name.clone(), value)
         };
-        self.arrays.iter().map(of).collect()
+        self.arrays.iter().map(named_value).collect()
     }
 }
 

@@ -130,7 +130,7 @@ struct Parts {
     settings: Settings,
     trace: LazyFunction,
     /// The model with all coordinates, where some are integrated out here.
-    whole: Option<Whole>,
+    whole_model: Option<Whole>,
     options: CompileOptions,
     /// What can have other coordinates, found when somebody asks.
     effects: OnceLock<Effects>,
@@ -195,8 +195,8 @@ fn plan(
     let rest = is_asked.then(|| marginalise(&lowered, &options.without, asked)).flatten();
     match rest {
         Some(rest) => {
-            let whole = Whole { lowered, compiled: OnceLock::new() };
-            planned(model, rest, options, Some(whole))
+            let whole_model = Whole { lowered, compiled: OnceLock::new() };
+            planned(model, rest, options, Some(whole_model))
         }
         None => planned(model, lowered, options, None),
     }
@@ -206,7 +206,7 @@ fn planned(
     model: Option<Rewritten>,
     lowered: Lowered,
     options: &CompileOptions,
-    whole: Option<Whole>,
+    whole_model: Option<Whole>,
 ) -> Result<CompiledModel, Error> {
     let mut settings = Settings::of(options.executor).at_precision(options.precision);
     settings.without = options.without.clone();
@@ -217,7 +217,7 @@ fn planned(
         Ok(function(&lowered, options.executor, trace_nodes(&lowered))?).into()
     };
     let (options, effects) = (options.clone(), OnceLock::new());
-    let parts = Parts { model, lowered, density, settings, trace, whole, options, effects };
+    let parts = Parts { model, lowered, density, settings, trace, whole_model, options, effects };
     Ok(CompiledModel { parts: Arc::new(parts) })
 }
 
@@ -290,12 +290,12 @@ impl CompiledModel {
     /// # Errors
     /// When a function of the density has no derivative by what is integrated out.
     pub fn whole(&self) -> Result<&CompiledModel, Error> {
-        let Some(whole) = &self.parts.whole else { return Ok(self) };
+        let Some(whole_model) = &self.parts.whole_model else { return Ok(self) };
         let compile = || {
-            let (model, lowered) = (self.parts.model.clone(), whole.lowered.clone());
+            let (model, lowered) = (self.parts.model.clone(), whole_model.lowered.clone());
             planned(model, lowered, &self.parts.options, None)
         };
-        whole.compiled.get_or_init(compile).as_ref().map_err(Error::clone)
+        whole_model.compiled.get_or_init(compile).as_ref().map_err(Error::clone)
     }
 
     /// The variables of which the coordinate may be chosen: all that have a location and a scale,
@@ -319,8 +319,8 @@ impl CompiledModel {
 
     /// The same model with its variables in other coordinates.
     fn recentred(&self, effects: &Effects, centred: &[Centred]) -> Result<Self, Error> {
-        let whole = self.whole_lowered();
-        let lowered = effects.recentre(centred).unwrap_or_else(|| whole.clone());
+        let full_lowered = self.whole_lowered();
+        let lowered = effects.recentre(centred).unwrap_or_else(|| full_lowered.clone());
         let mut options = self.parts.options.clone();
         options.marginalise = Some(!effects.integrated.is_empty());
         let asked = Marginalised::Named(&effects.integrated);
@@ -329,6 +329,6 @@ impl CompiledModel {
 
     /// The lowered density before anything was integrated out.
     pub(crate) fn whole_lowered(&self) -> &Lowered {
-        self.parts.whole.as_ref().map_or(&self.parts.lowered, |whole| &whole.lowered)
+        self.parts.whole_model.as_ref().map_or(&self.parts.lowered, |whole_model| &whole_model.lowered)
     }
 }

@@ -171,14 +171,14 @@ pub fn learn_coordinates(
     for round in 0..rounds {
         let trial = model.recentred(effects, coordinates.clone())?;
         let warm = before.and_then(|pilot| pilot.warm_start(&trial, &coordinates));
-        let own = pilot_config(config, round, warm);
-        let pilot = Pilot::run(&trial, effects, &coordinates, (&own, is_stopped), starts)?;
+        let round_config = pilot_config(config, round, warm);
+        let pilot = Pilot::run(&trial, effects, &coordinates, (&round_config, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
         leapfrogs += pilot.leapfrogs;
         // As if there were as many draws as warmup has: a run that is extended later, or that a
         // rule ends, has the coordinates that it has anyway.
         let of_run = f64::from(config.chains) * 2.0 * config.warmup as f64;
-        let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
+        let of_round = f64::from(round_config.chains) * (round_config.warmup + round_config.draws) as f64;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
         let share = if is_settled { MAX_COST } else { MAX_COST_UNSETTLED };
@@ -209,26 +209,26 @@ pub fn learn_coordinates(
         before = Some(pilot);
     }
     // Chains that make no draws say nothing for other coordinates than those of the model.
-    for own in coordinates.iter_mut().filter(|own| own.spread.is_none()) {
-        own.shares = vec![own.written];
+    for coordinate in coordinates.iter_mut().filter(|coordinate| coordinate.spread.is_none()) {
+        coordinate.shares = vec![coordinate.written];
     }
     model.recentred(effects, coordinates)
 }
 
 /// Settings of one round's chains.
 fn pilot_config(config: &SamplerConfig, round: usize, warm: Option<WarmStart>) -> SamplerConfig {
-    let mut own = SamplerConfig::default();
-    own.chains = PILOT_CHAINS;
-    own.warmup = if round == 0 { FIRST_WARMUP } else { PILOT_WARMUP };
-    own.draws = PILOT_DRAWS;
+    let mut pilot = SamplerConfig::default();
+    pilot.chains = PILOT_CHAINS;
+    pilot.warmup = if round == 0 { FIRST_WARMUP } else { PILOT_WARMUP };
+    pilot.draws = PILOT_DRAWS;
     // With the run's seed the pilot would have the run's random numbers.
-    own.seed = config.seed.rotate_left(17) ^ 0x5851_f42d_4c95_7f2d ^ round as u64;
-    own.max_depth = config.max_depth.min(PILOT_MAX_DEPTH);
-    own.metric = MetricKind::Diag;
-    own.threads = config.threads;
-    own.initial_radius = config.initial_radius;
-    own.warm_start = warm;
-    own
+    pilot.seed = config.seed.rotate_left(17) ^ 0x5851_f42d_4c95_7f2d ^ round as u64;
+    pilot.max_depth = config.max_depth.min(PILOT_MAX_DEPTH);
+    pilot.metric = MetricKind::Diag;
+    pilot.threads = config.threads;
+    pilot.initial_radius = config.initial_radius;
+    pilot.warm_start = warm;
+    pilot
 }
 
 /// Ends pilot chains when somebody wants them to end.
@@ -300,7 +300,7 @@ impl Pilot {
         let mut function = function.bind(&|name: &str| values.get(name).cloned())?.instance();
         // Coordinates of variables that are integrated out do not matter for locations and scales
         // of others.
-        let whole = trial.whole_positions();
+        let full_positions = trial.whole_positions();
         let mut seen: Vec<Seen> = effects
             .effects
             .iter()
@@ -327,17 +327,17 @@ impl Pilot {
         for chain in run.chains.iter().filter(is_near) {
             for draw in chain.draws.chunks_exact(dim).step_by(stride) {
                 let value = density.logp_grad(draw, &mut gradient);
-                whole.iter().zip(draw).for_each(|(&k, x)| position[k] = *x);
+                full_positions.iter().zip(draw).for_each(|(&k, x)| position[k] = *x);
                 if value.is_err() || function.evaluate(&position, &mut numbers).is_err() {
                     continue;
                 }
                 let mut rest = &numbers[..];
-                for ((seen, &offset), own) in seen.iter_mut().zip(&places).zip(coordinates) {
+                for ((seen, &offset), coordinate) in seen.iter_mut().zip(&places).zip(coordinates) {
                     let (pair, others) = rest.split_at(2 * seen.len);
                     rest = others;
                     let (locations, scales) = pair.split_at(seen.len);
                     for k in 0..seen.len {
-                        let share = own.share(k);
+                        let share = coordinate.share(k);
                         let (location, log_scale) = (locations[k], log(scales[k]));
                         let away = draw[offset + k] - share * location;
                         let grown = exp((1.0 - share) * log_scale);
@@ -420,9 +420,9 @@ impl Seen {
         for (draw, [away, location, log_scale, slope]) in self.of(element) {
             let step = exp(SHARES[1] * log_scale);
             let mut grown = 1.0;
-            for (own, share) in all.iter_mut().zip(SHARES).rev() {
-                own[0].push(share * location + away / grown, draw == self.first);
-                own[1].push(slope * grown, draw == self.first);
+            for (moments, share) in all.iter_mut().zip(SHARES).rev() {
+                moments[0].push(share * location + away / grown, draw == self.first);
+                moments[1].push(slope * grown, draw == self.first);
                 grown *= step;
             }
         }
@@ -478,7 +478,7 @@ fn best_shares(seen: &Seen) -> Option<(Vec<f64>, bool)> {
     if !compared().any(|k| mean[k] < UNSETTLED) {
         return Some((of_all, false));
     }
-    let shares: Vec<f64> = scores.iter().map(|own| least(&|k| 0.5 * (own[k] + mean[k]))).collect();
+    let shares: Vec<f64> = scores.iter().map(|element_scores| least(&|k| 0.5 * (element_scores[k] + mean[k]))).collect();
     let (low, high) = shares.iter().fold((1.0_f64, 0.0_f64), |(l, h), s| (l.min(*s), h.max(*s)));
     Some((if high - low > LARGE_DIFFERENCE { shares } else { of_all }, true))
 }

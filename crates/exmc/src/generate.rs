@@ -50,8 +50,8 @@ struct Piece {
     given: usize,
     /// Among the recorded values.
     recorded: usize,
-    /// Among the free variable's own, row by row.
-    own: std::ops::Range<usize>,
+    /// The elements among the free variable's, row by row.
+    elements: std::ops::Range<usize>,
 }
 
 /// The elements of a free variable that are recorded under a name: `z.real` is the first of the two
@@ -102,33 +102,33 @@ impl<'a> Generator<'a> {
     /// # Errors
     /// When a free variable of the model is not among them, or has another shape.
     pub fn new(model: &'a BoundModel, given: &[Variable], seed: u64) -> Result<Self, Error> {
-        let own = model.quantities();
-        let quantities = own.map(|q| q.instance(seed));
+        let bound_quantities = model.quantities();
+        let quantities = bound_quantities.map(|q| q.instance(seed));
         let model = model.whole()?;
         let recorded = variables(model);
         let mut free = Vec::new();
         for entry in &model.compiled().lowered().layout {
             let mut pieces = Vec::new();
-            let whole = recorded.iter().any(|v| v.name == entry.name);
-            for own in recorded.iter().filter(|v| !whole || v.name == entry.name) {
-                let Some(part) = part_of(entry, own).filter(|part| !part.is_empty()) else {
+            let is_recorded = recorded.iter().any(|v| v.name == entry.name);
+            for variable in recorded.iter().filter(|v| !is_recorded || v.name == entry.name) {
+                let Some(part) = part_of(entry, variable).filter(|part| !part.is_empty()) else {
                     continue;
                 };
-                let Some(found) = given.iter().find(|v| v.name == own.name) else {
-                    let message = format!("the draws have no values of `{}`", own.name);
+                let Some(found) = given.iter().find(|v| v.name == variable.name) else {
+                    let message = format!("the draws have no values of `{}`", variable.name);
                     let names: Vec<_> = given.iter().map(|v| format!("`{}`", v.name)).collect();
                     let help = format!("they hold {}", names.join(", "));
                     return Err(Diagnostic::new(Code::MissingData, message).help(help).into());
                 };
-                if found.shape != own.shape {
-                    let (name, found, expected) = (&own.name, &found.shape, &own.shape);
+                if found.shape != variable.shape {
+                    let (name, found, expected) = (&variable.name, &found.shape, &variable.shape);
                     let message =
                         format!("`{name}` has shape {found:?} in the draws, expected {expected:?}");
                     return Err(Diagnostic::new(Code::ShapeMismatch, message).into());
                 }
-                pieces.push(Piece { given: found.offset, recorded: own.offset, own: part });
+                pieces.push(Piece { given: found.offset, recorded: variable.offset, elements: part });
             }
-            let covered: usize = pieces.iter().map(|piece| piece.own.len()).sum();
+            let covered: usize = pieces.iter().map(|piece| piece.elements.len()).sum();
             if covered != entry.constrained.len() {
                 return Err(Error::internal("a free variable is not recorded"));
             }
@@ -137,8 +137,8 @@ impl<'a> Generator<'a> {
         }
         let is_free = |v: &Variable| free.iter().any(|f| f.name == v.name);
         let has_columns = |q: &Arc<dyn Quantities>| !q.variables().is_empty();
-        let deterministic = match own {
-            Some(own) if has_columns(own) => Vec::new(),
+        let deterministic = match bound_quantities {
+            Some(bound_quantities) if has_columns(bound_quantities) => Vec::new(),
             _ => recorded
                 .iter()
                 .filter(|v| !is_free(v))
@@ -156,12 +156,12 @@ impl<'a> Generator<'a> {
     pub fn values(&self, draw: &[f64]) -> Result<Values, Error> {
         let mut values = Values::new();
         for variable in &self.free {
-            let mut own = vec![0.0; variable.shape.len()];
+            let mut elements = vec![0.0; variable.shape.len()];
             for piece in &variable.pieces {
-                let given = &draw[piece.given..piece.given + piece.own.len()];
-                own[piece.own.clone()].copy_from_slice(given);
+                let given = &draw[piece.given..piece.given + piece.elements.len()];
+                elements[piece.elements.clone()].copy_from_slice(given);
             }
-            let tensor = Tensor::real(variable.shape.clone(), own)
+            let tensor = Tensor::real(variable.shape.clone(), elements)
                 .ok_or_else(|| Error::internal("a variable has other columns than elements"))?;
             values.insert(variable.name.clone(), tensor);
         }
@@ -178,7 +178,7 @@ impl<'a> Generator<'a> {
         let evaluated = self.trace.evaluate(&position, &mut self.row);
         evaluated.map_err(|e| Error::internal(e.to_string()))?;
         for piece in self.free.iter().flat_map(|variable| &variable.pieces) {
-            let (from, length) = (piece.given, piece.own.len());
+            let (from, length) = (piece.given, piece.elements.len());
             self.row[piece.recorded..piece.recorded + length]
                 .copy_from_slice(&draw[from..from + length]);
         }
@@ -210,8 +210,8 @@ impl<'a> Generator<'a> {
         let number = DrawNumber { chain, phase: RunPhase::Sampling, index };
         let mut rest = out;
         for range in &self.deterministic {
-            let (own, others) = rest.split_at_mut(range.len());
-            own.copy_from_slice(&self.row[range.clone()]);
+            let (columns, others) = rest.split_at_mut(range.len());
+            columns.copy_from_slice(&self.row[range.clone()]);
             rest = others;
         }
         match &mut self.quantities {

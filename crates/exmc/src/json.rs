@@ -26,9 +26,9 @@ pub fn write_data(data: &DataSet) -> String {
     text
 }
 
-fn write_array(text: &mut String, extents: &[usize], values: &[f64], of: &Tensor) {
+fn write_array(text: &mut String, extents: &[usize], values: &[f64], tensor: &Tensor) {
     let Some((&n, rest)) = extents.split_first() else {
-        let _ = match (values[0], of.dtype()) {
+        let _ = match (values[0], tensor.dtype()) {
             (x, DType::Int) => write!(text, "{x}"),
             (x, _) if x.is_finite() => write!(text, "{x:?}"),
             (x, _) if x.is_nan() => write!(text, "\"NaN\""),
@@ -43,7 +43,7 @@ fn write_array(text: &mut String, extents: &[usize], values: &[f64], of: &Tensor
         if k > 0 {
             text.push_str(", ");
         }
-        write_array(text, rest, &values[k * size..(k + 1) * size], of);
+        write_array(text, rest, &values[k * size..(k + 1) * size], tensor);
     }
     text.push(']');
 }

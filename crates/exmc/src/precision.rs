@@ -54,13 +54,13 @@ impl BoundModel {
             return Ok(rounding);
         }
         let exact = self.in_f64()?;
-        let (mut here, mut there) = (self.instance(), exact.instance());
+        let (mut rounded_density, mut exact_density) = (self.instance(), exact.instance());
         let mut gradient = vec![0.0; dim];
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for position in positions.chunks_exact(dim) {
-            let exact = there.logp_grad(position, &mut gradient);
+            let exact = exact_density.logp_grad(position, &mut gradient);
             let exact = exact.map_err(|e| Error::internal(e.to_string()))?;
-            let found = here.logp_grad(position, &mut gradient);
+            let found = rounded_density.logp_grad(position, &mut gradient);
             let found = found.map_err(|e| Error::internal(e.to_string()))?;
             if !exact.is_finite() {
                 continue;
@@ -121,11 +121,11 @@ fn moved(value: &Tensor) -> f64 {
         _ => 1,
     };
     let of_column = |column: usize| {
-        let own = || values.iter().skip(column).step_by(columns);
+        let column_values = || values.iter().skip(column).step_by(columns);
         let n = (values.len() / columns) as f64;
-        let mean = own().sum::<f64>() / n;
-        let spread = (own().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
-        let most = own().map(|&x| (Precision::F32.round(x) - x).abs()).fold(0.0, f64::max);
+        let mean = column_values().sum::<f64>() / n;
+        let spread = (column_values().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
+        let most = column_values().map(|&x| (Precision::F32.round(x) - x).abs()).fold(0.0, f64::max);
         if most == 0.0 || spread == 0.0 { 0.0 } else { most / spread }
     };
     (0..columns).map(of_column).fold(0.0, f64::max)
@@ -158,8 +158,8 @@ impl Observer for Positions<'_> {
 
     fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
         if draw.phase == RunPhase::Sampling && draw.index.is_multiple_of(self.every) {
-            let own = self.chains[draw.chain as usize].lock();
-            own.unwrap_or_else(|poison| poison.into_inner()).extend_from_slice(draw.position);
+            let positions = self.chains[draw.chain as usize].lock();
+            positions.unwrap_or_else(|poison| poison.into_inner()).extend_from_slice(draw.position);
         }
         self.observer.draw(draw)
     }

@@ -68,7 +68,7 @@ impl TraceInstance {
                 "{found} standard normal numbers are given, expected {expected}"
             )));
         }
-        self.evaluate_with(position, |own| own.copy_from_slice(noise), out)
+        self.evaluate_with(position, |numbers| numbers.copy_from_slice(noise), out)
     }
 
     /// The same with numbers that `fill` writes.

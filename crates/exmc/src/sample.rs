@@ -205,12 +205,12 @@ impl Recording {
         let (values, rest) = row.split_at_mut(self.trace_width);
         let (seed, noise) = (self.seed, &mut self.noise);
         let fill = |numbers: &mut [f64]| {
-            let own = noise.take().filter(|own| own.next == number);
-            let mut own = own.unwrap_or_else(|| Noise::at(seed, number, numbers.len()));
-            own.rng.fill_standard_normal(numbers);
-            own.next.index += 1;
+            let stream = noise.take().filter(|stream| stream.next == number);
+            let mut stream = stream.unwrap_or_else(|| Noise::before(seed, number, numbers.len()));
+            stream.rng.fill_standard_normal(numbers);
+            stream.next.index += 1;
             // The next draw may be the first of a group.
-            *noise = Some(own).filter(|own| !own.next.index.is_multiple_of(GROUP));
+            *noise = Some(stream).filter(|stream| !stream.next.index.is_multiple_of(GROUP));
         };
         let evaluated = self.trace.evaluate_with(position, fill, values);
         evaluated.map_err(|e| Error::internal(e.to_string()))?;
@@ -257,7 +257,7 @@ impl Noise {
     /// Before a draw that takes `n` numbers. A number takes two words, and four or so once in a
     /// hundred times: a group has eight for each. Groups of warmup stand behind those of 2^32
     /// draws.
-    fn at(seed: u64, draw: DrawNumber, n: usize) -> Self {
+    fn before(seed: u64, draw: DrawNumber, n: usize) -> Self {
         let group = draw.index / GROUP;
         let group = match draw.phase {
             RunPhase::Sampling => group,

@@ -239,7 +239,7 @@ impl StanProgram {
     /// # Ok::<(), exmc::stan::StanError>(())
     /// ```
     pub fn data_names(&self) -> Vec<String> {
-        let name = |own: &Declaration| self.program.variable(own.variable).name.to_string();
+        let name = |declaration: &Declaration| self.program.variable(declaration.variable).name.to_string();
         self.program.data.iter().map(name).collect()
     }
 
@@ -324,18 +324,18 @@ impl StanProgram {
         let is_interpreted = refused.is_some();
         let bound = match refused {
             Some(refused) => {
-                let own = Interpreted::new(program, &environment, &compile_options);
-                if let Some(refusal) = own.refusal(bound.compiled().dim()) {
+                let interpreter = Interpreted::new(program, &environment, &compile_options);
+                if let Some(refusal) = interpreter.refusal(bound.compiled().dim()) {
                     let is_first = refused.is_empty();
                     return Err(wrong(if is_first { vec![refusal] } else { refused }).into());
                 }
                 warnings.extend(interpreted::note(&refused));
-                bound.with_interpreted(Arc::new(own))
+                bound.with_interpreted(Arc::new(interpreter))
             }
             // The interpreter follows loops further than the compiled density does.
             None if is_limited => {
-                let own = Interpreted::new(program, &environment, &compile_options);
-                bound.with_beyond(Arc::new(own))
+                let interpreter = Interpreted::new(program, &environment, &compile_options);
+                bound.with_beyond(Arc::new(interpreter))
             }
             None => bound,
         };

@@ -41,8 +41,8 @@ fn shares(model: &BoundModel, seed: u64) -> Vec<Coordinate> {
     learned.coordinates().unwrap().to_vec()
 }
 
-fn mean(own: &Coordinate) -> f64 {
-    (0..own.len).map(|k| own.share(k)).sum::<f64>() / own.len as f64
+fn mean(coordinate: &Coordinate) -> f64 {
+    (0..coordinate.len).map(|k| coordinate.share(k)).sum::<f64>() / coordinate.len as f64
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn crossed() -> BoundModel {
     let program = StanProgram::from_text("crossed.stan", CROSSED).unwrap();
     let mut options = StanOptions::default();
     options.compile.marginalise = Some(true);
-    let list = |of: &dyn Fn(i32, i32) -> String| -> String {
-        let cells: Vec<String> = (0..54).map(|k| of(k / 9, k % 9)).collect();
+    let list = |cell: &dyn Fn(i32, i32) -> String| -> String {
+        let cells: Vec<String> = (0..54).map(|k| cell(k / 9, k % 9)).collect();
         format!("[{}]", cells.join(","))
     };
     let (subject, item) = (list(&|j, _| (j + 1).to_string()), list(&|_, i| (i + 1).to_string()));
@@ -151,8 +151,8 @@ fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side(
             (learned.coordinates().unwrap().to_vec(), values)
         };
         let one = run(1);
-        assert!(one.0.iter().any(|own| own.shares != [own.written]), "{name}: {:?}", one.0);
-        let has_own = one.0.iter().any(|own| own.shares.len() > 1);
+        assert!(one.0.iter().any(|coordinate| coordinate.shares != [coordinate.written]), "{name}: {:?}", one.0);
+        let has_own = one.0.iter().any(|coordinate| coordinate.shares.len() > 1);
         assert!(has_own || name != "mixed", "one share for all: {:?}", one.0);
         assert_eq!(one, run(2), "{name}, two threads");
         assert_eq!(one, run(8), "{name}, eight threads");
@@ -196,9 +196,9 @@ fn a_warm_start_needs_the_coordinates_that_it_is_of() {
 #[test]
 fn coordinates_that_a_model_cannot_have_are_refused() {
     let model = groups(SEVERAL, 1.5, &[]);
-    let own = model.written_coordinates();
+    let written = model.written_coordinates();
     for (name, shares) in [("mu", vec![0.5]), ("theta", vec![0.5; 3]), ("theta", vec![1.5])] {
-        let wrong = Coordinate { name: name.to_owned(), shares, ..own[0].clone() };
+        let wrong = Coordinate { name: name.to_owned(), shares, ..written[0].clone() };
         let error = model.in_coordinates(&[wrong]).unwrap_err().to_string();
         assert!(error.contains(name), "{error}");
     }
@@ -309,12 +309,12 @@ fn slopes(program: &str, noise: f64) -> BoundModel {
     let (mut g, mut x, mut y) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..32_u32 {
         let group = n % 8;
-        let at = f64::from(n / 8) - 1.5;
+        let predictor = f64::from(n / 8) - 1.5;
         let effect = f64::from(group * 5 % 8) / 4.0 - 1.0;
         let error = noise * (f64::from(n * 7 % 11) / 5.5 - 1.0);
         g.push(group + 1);
-        x.push(at);
-        y.push(1.0 + effect + (0.5 - effect * 0.7) * at + error);
+        x.push(predictor);
+        y.push(1.0 + effect + (0.5 - effect * 0.7) * predictor + error);
     }
     let data = format!(
         "{{\"J\": 8, \"N\": 32, \"g\": {g:?}, \"x\": {x:?}, \"y\": {y:?}, \"noise\": {noise}}}"
@@ -350,8 +350,8 @@ fn random_walks_are_sampled_as_innovations_where_the_data_say_little() {
         assert!(mean(known) > 0.7, "{known:?}");
         let [unknown] = &shares(&walk(program, -2.0), 1)[..] else { panic!("one walk") };
         assert!(mean(unknown) < 0.3, "{unknown:?}");
-        for own in [known, unknown] {
-            assert!(own.shares.iter().all(|share| [0.0, 1.0].contains(share)), "{own:?}");
+        for coordinate in [known, unknown] {
+            assert!(coordinate.shares.iter().all(|share| [0.0, 1.0].contains(share)), "{coordinate:?}");
         }
     }
 }

@@ -24,13 +24,13 @@ fn nothing_observed_leaves_the_prior() {
             assert_eq!(model.integrated_out().count(), usize::from(marginalise));
             // m is Cauchy, log s standard normal; the effects, where they are coordinates, add
             // their own density at their location.
-            let at = |m: f64, log_s: f64| {
+            let evaluate_at = |m: f64, log_s: f64| {
                 let effects = if marginalise { vec![] } else { vec![m, m] };
                 model.logp_grad(&[vec![m, log_s], effects].concat()).unwrap()
             };
-            let (first, _) = at(0.0, 0.0);
+            let (first, _) = evaluate_at(0.0, 0.0);
             for (m, log_s) in [(0.7, -1.2), (-2.0, 0.4)] {
-                let (logp, gradient) = at(m, log_s);
+                let (logp, gradient) = evaluate_at(m, log_s);
                 let of_effects = if marginalise { 0.0 } else { -2.0 * log_s };
                 let expected = -(m * m).ln_1p() - 0.5 * log_s * log_s + of_effects;
                 assert!((logp - first - expected).abs() < 1e-12, "{executor:?} {logp} {expected}");

@@ -133,9 +133,9 @@ fn stored_fits_of_stan_programs_come_back() {
     assert_eq!(bits(&read), bits(&fit));
     let none = DataSet::new();
     assert_eq!(read.predict(&none).unwrap()["log_lik"], fit["log_lik"]);
-    let (own, stored) = (fit.posterior_predictive().unwrap(), read.posterior_predictive().unwrap());
-    assert_eq!(own["y"].shape(), [4, 150, 2]);
-    assert_eq!(own, stored);
+    let (fresh, stored) = (fit.posterior_predictive().unwrap(), read.posterior_predictive().unwrap());
+    assert_eq!(fresh["y"].shape(), [4, 150, 2]);
+    assert_eq!(fresh, stored);
     let error = fit.prior_predictive(10).unwrap_err();
     assert!(error.to_string().contains("generated quantities"), "{error}");
 }
@@ -145,13 +145,13 @@ fn stored_fits_of_stan_programs_come_back() {
 #[test]
 fn many_fits_are_as_single_ones() {
     let model = schools();
-    let of = |scale: f64| {
+    let scaled = |scale: f64| {
         let mut data = effects();
         let y = data.get("y").unwrap().values().iter().map(|y| scale * y).collect::<Vec<_>>();
         data.insert("y", Tensor::vector(&y));
         data
     };
-    let mut data: Vec<DataSet> = [0.5, 1.0, 2.0, 3.0].map(of).to_vec();
+    let mut data: Vec<DataSet> = [0.5, 1.0, 2.0, 3.0].map(scaled).to_vec();
     data.insert(2, read_data(r#"{"y": [1, 2]}"#).unwrap());
     for threads in [1, 3] {
         let fits = fit_many(&model, &data, &short().threads(threads));

@@ -93,11 +93,11 @@ fn groups_are_left_out_together() {
     loo.pointwise.iter_mut().for_each(|p| p.pareto_k = 2.0);
     let exact = fit.loo_of_groups_exact(loo, &groups).unwrap();
     for group in 0..2 {
-        let (own, others): (Vec<_>, Vec<_>) = y.iter().zip(groups).partition(|(_, g)| *g == group);
+        let (members, others): (Vec<_>, Vec<_>) = y.iter().zip(groups).partition(|(_, g)| *g == group);
         let precision = 0.25 + others.len() as f64;
         let mean = others.iter().map(|(y, _)| **y).sum::<f64>() / precision;
-        let (n, v) = (own.len() as f64, 1.0 / precision);
-        let (sum, squares) = own
+        let (n, v) = (members.len() as f64, 1.0 / precision);
+        let (sum, squares) = members
             .iter()
             .fold((0.0, 0.0), |(s, q), (y, _)| (s + *y - mean, q + (*y - mean) * (*y - mean)));
         // Of the covariance I + v 11': determinant 1 + n v, inverse I - v/(1 + n v) 11'.

@@ -48,7 +48,7 @@ fn log_likelihood(effect: [f64; 8], mu: f64, tau: f64) -> f64 {
     effect.into_iter().zip(ERROR).map(term).sum()
 }
 
-fn at(mu: f64, tau: f64) -> Values {
+fn hyperparameters(mu: f64, tau: f64) -> Values {
     Values::from([("mu".to_owned(), Tensor::scalar(mu)), ("tau".to_owned(), Tensor::scalar(tau))])
 }
 
@@ -66,12 +66,12 @@ fn what_is_left_has_the_likelihood_of_outcomes_given_the_rest() {
                     (2, 10)
                 );
                 let logp = |mu, tau| {
-                    let position = model.unconstrain(&at(mu, tau)).unwrap();
+                    let position = model.unconstrain(&hyperparameters(mu, tau)).unwrap();
                     model.logp_grad(&position).unwrap().0
                 };
                 // Priors and Jacobians are the same where mu and tau are; their constants cancel.
                 let prior = |mu: f64, tau: f64| {
-                    let z = model.unconstrain(&at(mu, tau)).unwrap()[1];
+                    let z = model.unconstrain(&hyperparameters(mu, tau)).unwrap()[1];
                     let slope = 1.0 / (1.0 + (-z).exp());
                     -0.5 * (mu * mu + tau * tau) / 25.0 + slope.ln()
                 };
@@ -100,7 +100,7 @@ fn conditional(k: usize, mu: f64, tau: f64) -> (f64, f64) {
 fn what_is_gone_is_drawn_from_its_distribution_given_the_rest() {
     const DRAWS: u64 = 100_000;
     let model = bound(true, EFFECT, Executor::Native);
-    let position = model.unconstrain(&at(3.0, 6.0)).unwrap();
+    let position = model.unconstrain(&hyperparameters(3.0, 6.0)).unwrap();
     let columns = variables(&model);
     let theta = columns.iter().find(|v| v.name == "theta").unwrap().offset;
     let apart = columns.iter().find(|v| v.name == "apart").unwrap().offset;
@@ -132,7 +132,7 @@ fn what_is_gone_is_drawn_from_its_distribution_given_the_rest() {
 #[test]
 fn a_draw_depends_on_its_number_alone() {
     let model = bound(false, EFFECT, Executor::Native);
-    let position = model.unconstrain(&at(3.0, 6.0)).unwrap();
+    let position = model.unconstrain(&hyperparameters(3.0, 6.0)).unwrap();
     let row = |seed, chain, phase, index| {
         let mut recording = Recording::new(&model, seed);
         let mut row = vec![0.0; recording.width()];
@@ -165,11 +165,11 @@ fn a_draw_depends_on_its_number_alone() {
 #[test]
 fn positions_are_of_what_is_left_and_values_of_all() {
     let model = bound(true, EFFECT, Executor::Native);
-    let mut given = at(3.0, 6.0);
+    let mut given = hyperparameters(3.0, 6.0);
     given.insert("theta".to_owned(), Tensor::vector(&[1.0; 8]));
     // What is gone is checked like the rest, and has no place.
     let position = model.unconstrain(&given).unwrap();
-    assert_eq!(position, model.unconstrain(&at(3.0, 6.0)).unwrap());
+    assert_eq!(position, model.unconstrain(&hyperparameters(3.0, 6.0)).unwrap());
     given.insert("theta".to_owned(), Tensor::vector(&[1.0; 7]));
     assert!(model.unconstrain(&given).is_err());
     let values = model.constrain(&position).unwrap();
@@ -180,7 +180,7 @@ fn positions_are_of_what_is_left_and_values_of_all() {
     // A mode is one of all coordinates.
     let config = OptimizeConfig::default();
     let go_on = |_: &exmc::infer::Iteration| std::ops::ControlFlow::Continue(());
-    let mode = optimize(&model, &at(3.0, 6.0), &config, go_on).unwrap();
+    let mode = optimize(&model, &hyperparameters(3.0, 6.0), &config, go_on).unwrap();
     assert_eq!(mode.position.len(), 10);
 }
 

@@ -27,20 +27,20 @@ fn drawn(model: &BoundModel, given: &[(&str, f64)], name: &str) -> Vec<(f64, f64
     let position = model.unconstrain(&given).unwrap();
     assert!(position.iter().all(|x| !x.is_nan()), "a variable is not given");
     let columns = variables(model);
-    let own = columns.iter().find(|v| v.name == name).unwrap();
-    let own = own.offset..own.offset + own.len();
+    let column = columns.iter().find(|v| v.name == name).unwrap();
+    let range = column.offset..column.offset + column.len();
     let len: usize = model.integrated_out().map(|(_, len)| len).sum();
     let mut trace = model.trace_instance();
     let mut row = vec![0.0; model.trace_width()];
     let mut noise = vec![0.0; len];
     trace.evaluate_at_noise(&position, &noise, &mut row).unwrap();
-    let mean = row[own.clone()].to_vec();
+    let mean = row[range.clone()].to_vec();
     let mut variance = vec![0.0; mean.len()];
     for k in 0..len {
         noise[k] = 1.0;
         trace.evaluate_at_noise(&position, &noise, &mut row).unwrap();
         noise[k] = 0.0;
-        let moved = row[own.clone()].iter().zip(&mean).zip(&mut variance);
+        let moved = row[range.clone()].iter().zip(&mean).zip(&mut variance);
         moved.for_each(|((x, mean), variance)| *variance += (x - mean) * (x - mean));
     }
     mean.into_iter().zip(variance).map(|(mean, variance)| (mean, variance.sqrt())).collect()

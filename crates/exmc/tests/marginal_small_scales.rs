@@ -26,8 +26,8 @@ fn data(kind: &str) -> String {
         for k in 0..if kind == "one" { 1 } else { 3 } {
             let apart = 0.1 * (k as f64 - 1.0) * (1 + j % 3) as f64;
             y.push(effect + if kind == "three" { apart } else { 0.0 });
-            let own = 0.3 * ((5 * j + 7 * k) % 11) as f64 - 1.5;
-            x.push(if kind == "equal" { 0.0 } else { own });
+            let covariate = 0.3 * ((5 * j + 7 * k) % 11) as f64 - 1.5;
+            x.push(if kind == "equal" { 0.0 } else { covariate });
             g.push(j + 1);
         }
     }

@@ -73,9 +73,9 @@ fn every_draw_is_seen_once_as_it_is_kept() {
     assert!(warmup.len() == 450 && warmup.values().all(|n| *n == 1));
     let phases = keeper.phases.into_inner().unwrap();
     for chain in 0..3 {
-        let own: Vec<RunPhase> =
-            phases.iter().filter(|(of, _)| *of == chain).map(|(_, phase)| *phase).collect();
-        assert_eq!(own, [RunPhase::Warmup, RunPhase::Sampling]);
+        let chain_phases: Vec<RunPhase> =
+            phases.iter().filter(|(seen_chain, _)| *seen_chain == chain).map(|(_, phase)| *phase).collect();
+        assert_eq!(chain_phases, [RunPhase::Warmup, RunPhase::Sampling]);
     }
 }
 
@@ -83,14 +83,14 @@ fn every_draw_is_seen_once_as_it_is_kept() {
 fn draws_of_a_stopped_run_are_the_first_of_the_whole_run() {
     let settings = SamplerConfig::default().chains(2).warmup(100).draws(400).threads(1).seed(9);
     let model = schools();
-    let whole = sample(&model, &settings).unwrap();
+    let full_run = sample(&model, &settings).unwrap();
     let keeper = Keeper { end: Some(36), ..Keeper::default() };
     let fit = sample_monitored(&model, &settings, &keeper).unwrap();
     assert_eq!(fit.status(), Status::Stopped);
     let lengths: Vec<usize> = fit.posterior().chains.iter().map(|c| c.infos.len()).collect();
     // One thread: chain 0 has ended when chain 1 begins.
     assert_eq!(lengths, [400, 37]);
-    for (part, all) in fit.posterior().chains.iter().zip(&whole.posterior().chains) {
+    for (part, all) in fit.posterior().chains.iter().zip(&full_run.posterior().chains) {
         assert_eq!(part.values, all.values[..part.values.len()]);
         assert_eq!(part.infos, all.infos[..part.infos.len()]);
     }

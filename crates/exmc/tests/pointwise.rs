@@ -22,7 +22,7 @@ const NORMAL_DATA: &str =
 fn bind(program: &str, quantities: &str, data: &str) -> StanModel {
     let text = match quantities {
         "" => program.to_owned(),
-        own => format!("{program}\ngenerated quantities {{ {own} }}"),
+        block => format!("{program}\ngenerated quantities {{ {block} }}"),
     };
     let program = StanProgram::from_text("model.stan", &text).unwrap();
     program.bind("data.json", data).unwrap()
@@ -44,16 +44,16 @@ fn check(program: &str, quantities: &str, data: &str, names: &[&str]) -> StanLik
     assert_eq!(log_lik.element_shape().len(), n);
     let mut first = 0;
     for (_, array) in found.arrays.iter() {
-        let own = array.element_shape().len();
+        let width = array.element_shape().len();
         assert_eq!(array.shape()[..2], log_lik.shape()[..2]);
         for (found, expected) in array.iter().zip(log_lik.iter()) {
-            for (a, b) in found.iter().zip(&expected[first..first + own]) {
+            for (a, b) in found.iter().zip(&expected[first..first + width]) {
                 let scale = b.abs().max(1.0);
                 assert!((a - b).abs() <= 1e-12 * scale, "{program}\n{a} is not {b}");
                 assert!(a.is_finite());
             }
         }
-        first += own;
+        first += width;
     }
     assert_eq!(first, n);
     found
@@ -171,7 +171,7 @@ fn of_ordered_and_unordered_categories() {
         for (n in 1:N) { log_lik[n] = ordered_logistic_lpmf(y[n] | beta * x[n], c);
                          log_lik[N + n] = categorical_logit_lpmf(z[n] | theta); }";
     let names: Vec<String> =
-        ["y", "z"].iter().flat_map(|of| (1..=5).map(move |n| format!("{of}[{n}]"))).collect();
+        ["y", "z"].iter().flat_map(|outcome| (1..=5).map(move |n| format!("{outcome}[{n}]"))).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for statement in [
         "y ~ ordered_logistic(beta * x, c); z ~ categorical_logit(theta);",
@@ -256,13 +256,13 @@ fn of_densities_that_the_program_defines() {
         check(&program(statement), each, data, &names);
     }
     // A density of a whole vector says nothing of its elements.
-    let whole = "vector[1] log_lik; log_lik[1] = normal_lpdf(y | mu, 2);";
-    let found = check(&program("y ~ all(mu);"), whole, data, &["y"]);
+    let joint = "vector[1] log_lik; log_lik[1] = normal_lpdf(y | mu, 2);";
+    let found = check(&program("y ~ all(mu);"), joint, data, &["y"]);
     assert!(found.statements[0].is_joint);
 }
 
 /// Terms at one draw of the program, with values from scipy.
-fn at(program: &str, data: &str, init: &[(&str, f64)], expected: &[f64]) {
+fn check_terms(program: &str, data: &str, init: &[(&str, f64)], expected: &[f64]) {
     let model = bind(program, "", data);
     // A run of one draw, whose values are then replaced.
     let config = SamplerConfig::default().chains(1).warmup(20).draws(1);
@@ -284,15 +284,15 @@ fn at(program: &str, data: &str, init: &[(&str, f64)], expected: &[f64]) {
 fn terms_are_those_of_scipy() {
     // scipy.stats.norm.logpdf(y, 0.5 - 0.25 * x, 0.8)
     let init = [("alpha", 0.5), ("beta", -0.25), ("sigma", 0.8)];
-    at(NORMAL, NORMAL_DATA, &init, &SCIPY_NORMAL);
+    check_terms(NORMAL, NORMAL_DATA, &init, &SCIPY_NORMAL);
     // scipy.stats.nbinom.logpmf(y, 2.5, 2.5 / (2.5 + 3.0))
     let program = "data { int N; array[N] int y; } parameters { real<lower=0> mu; real<lower=0> phi; }
         model { mu ~ gamma(2, 1); phi ~ gamma(2, 1); for (n in 1:N) y[n] ~ neg_binomial_2(mu, phi); }";
-    at(program, r#"{"N": 4, "y": [0, 3, 1, 8]}"#, &[("mu", 3.0), ("phi", 2.5)], &SCIPY_COUNTS);
+    check_terms(program, r#"{"N": 4, "y": [0, 3, 1, 8]}"#, &[("mu", 3.0), ("phi", 2.5)], &SCIPY_COUNTS);
     // scipy.stats.truncnorm.logpdf(y, -0.5 / 1.25, (2 - 0.5) / 1.25, 0.5, 1.25)
     let program = "data { int N; vector[N] y; } parameters { real mu; real<lower=0> sigma; }
         model { mu ~ normal(0, 1); sigma ~ gamma(2, 1); y ~ normal(mu, sigma) T[0, 2]; }";
-    at(
+    check_terms(
         program,
         r#"{"N": 3, "y": [0.2, 1.4, 0.9]}"#,
         &[("mu", 0.5), ("sigma", 1.25)],

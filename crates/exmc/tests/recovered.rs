@@ -102,8 +102,8 @@ struct Panicking(Option<u32>, u64);
 
 impl Observer for Panicking {
     fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
-        let own = self.0.is_none_or(|chain| chain == draw.chain);
-        assert!(!(own && draw.index == self.1), "planted");
+        let is_chosen = self.0.is_none_or(|chain| chain == draw.chain);
+        assert!(!(is_chosen && draw.index == self.1), "planted");
         ControlFlow::Continue(())
     }
 }

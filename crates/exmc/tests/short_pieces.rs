@@ -18,7 +18,7 @@ const MODELS: [&str; 4] = [
     "target += (0.8 > y ? w[1] : v[3]); target += dot_product(w[1:3], v[2:]) * exp(v[4]) + v[1] * w[2];",
 ];
 
-fn at(text: &str, executor: Executor, point: &[f64]) -> (f64, Vec<f64>) {
+fn evaluate_at(text: &str, executor: Executor, point: &[f64]) -> (f64, Vec<f64>) {
     let mut compile = CompileOptions::default();
     compile.executor = executor;
     let mut options = StanOptions::default();
@@ -34,12 +34,12 @@ fn parts_of_gradients_are_put_together_in_the_same_register() {
         let text = format!("{PARAMETERS}model {{ {PRIORS}{model} }}");
         for y in [0.3, 1.7] {
             let point = [y, 0.4, -0.3, 0.2, 0.9, -1.1, 0.6, 0.5, -0.7];
-            let (expected, slopes) = at(&text, Executor::Reference, &point);
-            let (found, own) = at(&text, Executor::Native, &point);
+            let (expected, slopes) = evaluate_at(&text, Executor::Reference, &point);
+            let (found, found_slopes) = evaluate_at(&text, Executor::Native, &point);
             // Some ten terms, in another order.
             assert!((found - expected).abs() < 1e-13, "{model}: {found}, {expected}");
-            for (k, (own, slope)) in own.iter().zip(&slopes).enumerate() {
-                assert!((own - slope).abs() < 1e-13, "{model}: slope {k} is {own}, {slope}");
+            for (k, (found_slope, slope)) in found_slopes.iter().zip(&slopes).enumerate() {
+                assert!((found_slope - slope).abs() < 1e-13, "{model}: slope {k} is {found_slope}, {slope}");
             }
         }
     }

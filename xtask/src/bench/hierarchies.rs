@@ -125,10 +125,10 @@ pub(crate) fn hierarchies(args: &[&str]) -> Result<(), String> {
     };
     let place = std::env::temp_dir().join(format!("exmc-hierarchies-{}", std::process::id()));
     std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-    let own = Own { program: &program, place: &place };
+    let measurement = Own { program: &program, place: &place };
     let mut rows = Vec::new();
     for hierarchy in chosen {
-        rows.push(own.row(hierarchy, &seeds)?);
+        rows.push(measurement.row(hierarchy, &seeds)?);
         let text = page(&machine, &seeds, &rows);
         if write_record {
             let path = record::path("hierarchies");

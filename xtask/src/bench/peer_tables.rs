@@ -22,12 +22,12 @@ fn least(record: &Value, field: &str) -> Option<f64> {
 
 /// The peer that is best by a field, and its factor behind exmc in the adjacent run.
 fn best<'a>(pairs: &'a [Pair], field: &str, more_is_better: bool) -> Option<(&'a Pair, f64, f64)> {
-    let of = |pair: &'a Pair| {
+    let rated = |pair: &'a Pair| {
         let (peer, exmc) = (number(&pair.peer, field)?, number(&pair.exmc, field)?);
         Some((pair, peer, if more_is_better { exmc / peer } else { peer / exmc }))
     };
     // The least favourable ratio, not the best number: machines drift between runs.
-    pairs.iter().filter_map(of).min_by(|a, b| a.2.total_cmp(&b.2))
+    pairs.iter().filter_map(rated).min_by(|a, b| a.2.total_cmp(&b.2))
 }
 
 /// A line a model: exmc beside the peer that comes nearest.
@@ -39,26 +39,26 @@ pub(super) fn summary(models: &[String], results: &BTreeMap<&str, Vec<Pair>>) ->
     );
     for model in models {
         let Some(pairs) = results.get(model.as_str()) else { continue };
-        let Some(own) = pairs.first().map(|pair| &pair.exmc) else { continue };
+        let Some(first_run) = pairs.first().map(|pair| &pair.exmc) else { continue };
         let gradient = best(pairs, "grad_s", false);
         let ess = best(pairs, "ess_per_cpu_s", true);
-        let said = |found: &Option<(&Pair, f64, f64)>, of: &dyn Fn(f64) -> String| {
+        let said = |found: &Option<(&Pair, f64, f64)>, cell: &dyn Fn(f64) -> String| {
             found
-                .map_or_else(String::new, |(pair, peer, _)| format!("{} {}", pair.system, of(peer)))
+                .map_or_else(String::new, |(pair, peer, _)| format!("{} {}", pair.system, cell(peer)))
         };
         let least_seed =
             ess.and_then(|(pair, peer, _)| Some(least(&pair.exmc, "ess_per_cpu_s")? / peer));
         let _ = writeln!(
             page,
             "| {model} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            number(own, "d").unwrap_or(f64::NAN),
-            duration(number(own, "grad_s").map(|s| 1e9 * s)),
+            number(first_run, "d").unwrap_or(f64::NAN),
+            duration(number(first_run, "grad_s").map(|s| 1e9 * s)),
             said(&gradient, &|s| duration(Some(1e9 * s))),
             ratio(gradient.map(|g| g.2)),
-            whole(number(own, "ess_per_cpu_s")),
-            whole(least(own, "ess_per_cpu_s")),
-            whole(number(own, "divergences")),
-            said(&ess, &|e| whole(Some(e))),
+            three_digits(number(first_run, "ess_per_cpu_s")),
+            three_digits(least(first_run, "ess_per_cpu_s")),
+            three_digits(number(first_run, "divergences")),
+            said(&ess, &|e| three_digits(Some(e))),
             ratio(ess.map(|e| e.2)),
             ratio(least_seed),
         );
@@ -85,18 +85,18 @@ pub(super) fn details(models: &[String], results: &BTreeMap<&str, Vec<Pair>>) ->
                     .zip(field("min_ess"))
                     .map(|((warmup, draws), ess)| 1e3 * ess / (warmup + draws));
                 let runs = record.get("runs").and_then(Value::as_array);
-                let of = runs.and_then(|r| r.last()).map_or("", |run| text(run, "min_ess_param"));
+                let parameter = runs.and_then(|r| r.last()).map_or("", |run| text(run, "min_ess_param"));
                 let _ = writeln!(
                     page,
-                    "| {model} | {system} | {} | {} | {} | {} | {of} | {} | {} | {} | {} |",
+                    "| {model} | {system} | {} | {} | {} | {} | {parameter} | {} | {} | {} | {} |",
                     duration(field("grad_s").map(|s| 1e9 * s)),
                     duration(field("us_per_leapfrog").map(|us| 1e3 * us)),
                     steps.map_or_else(String::new, |(w, d)| format!("{w:.0} + {d:.0}")),
-                    whole(field("min_ess")),
+                    three_digits(field("min_ess")),
                     each.map_or_else(String::new, |e| format!("{e:.1}")),
-                    whole(field("ess_per_cpu_s")),
-                    whole(least(record, "ess_per_cpu_s")),
-                    whole(field("divergences")),
+                    three_digits(field("ess_per_cpu_s")),
+                    three_digits(least(record, "ess_per_cpu_s")),
+                    three_digits(field("divergences")),
                 );
             }
         }
@@ -105,7 +105,7 @@ pub(super) fn details(models: &[String], results: &BTreeMap<&str, Vec<Pair>>) ->
 }
 
 /// A number without what is below its third digit.
-fn whole(value: Option<f64>) -> String {
+fn three_digits(value: Option<f64>) -> String {
     match value {
         None => String::new(),
         Some(v) if v == 0.0 || v.abs() >= 100.0 => format!("{v:.0}"),

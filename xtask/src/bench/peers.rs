@@ -148,8 +148,8 @@ impl Runner<'_> {
     }
 
     fn python(&self) -> String {
-        let own = self.comparison.folder.join("venv/bin/python");
-        if own.exists() { own.to_string_lossy().into_owned() } else { "python3".to_owned() }
+        let interpreter = self.comparison.folder.join("venv/bin/python");
+        if interpreter.exists() { interpreter.to_string_lossy().into_owned() } else { "python3".to_owned() }
     }
 
     fn exmc(&self, model: &str) -> Result<Value, String> {

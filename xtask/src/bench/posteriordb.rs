@@ -215,8 +215,8 @@ fn row(settings: &Settings, posterior: &Posterior, place: &Path) -> Result<Row, 
                 Err(why) => failed(k, seed, why.clone()),
                 Ok(_) if !system.is_exmc => stanli(k, system, posterior, &data, seed, settings)?,
                 Ok(names) => {
-                    let own = Own { system: k, path: &system.path, names, place };
-                    own.run(&posterior.program, &data, seed, settings)?
+                    let runner = Own { system: k, path: &system.path, names, place };
+                    runner.run(&posterior.program, &data, seed, settings)?
                 }
             };
             println!("{}", tables::line(&row.posterior, &system.label, &run));
@@ -314,8 +314,8 @@ fn stanli(
     Ok(match said {
         Ok(said) => {
             let judged = Judged::of_peer(&said);
-            let own = |key: &str| said.get(key).and_then(Value::as_f64);
-            let (cpu, wall) = (own("cpu").unwrap_or(ended.cpu), own("wall").unwrap_or(ended.wall));
+            let seconds = |key: &str| said.get(key).and_then(Value::as_f64);
+            let (cpu, wall) = (seconds("cpu").unwrap_or(ended.cpu), seconds("wall").unwrap_or(ended.wall));
             let (outcome, judged) = (judged.outcome(), Some(judged));
             Run { system: place, seed, outcome, judged, chains: Vec::new(), cpu, wall }
         }
@@ -350,10 +350,10 @@ mod tests {
 
     #[test]
     fn a_program_is_named_by_its_label_or_its_place() {
-        let own = std::env::current_exe().expect("a test is a program");
-        let own = own.to_string_lossy();
-        assert_eq!(system(&format!("new={own}"), 1).map(|s| s.label), Ok("new".to_owned()));
-        assert_eq!(system(&own, 1).map(|s| s.label), Ok("exmc 2".to_owned()));
+        let this_program = std::env::current_exe().expect("a test is a program");
+        let this_program = this_program.to_string_lossy();
+        assert_eq!(system(&format!("new={this_program}"), 1).map(|s| s.label), Ok("new".to_owned()));
+        assert_eq!(system(&this_program, 1).map(|s| s.label), Ok("exmc 2".to_owned()));
     }
 
     #[test]

@@ -29,21 +29,21 @@ pub(super) fn transitions(peers: Option<&Path>) -> Result<String, String> {
     Ok(table(&records(&program, &["--json"])?, &others, peers.is_some() && other.is_none()))
 }
 
-fn table(own: &[Value], others: &[Value], missing: bool) -> String {
+fn table(own_rows: &[Value], others: &[Value], missing: bool) -> String {
     let mut page = String::from(
         "\n## The sampler itself\n\nNanoseconds a leapfrog step with the cost of the gradient taken off; `iid` are independent normal \
          variables, `ar0.9` an autoregression, with their dimension.\n\n\
          | target | metric | exmc | nuts-rs | nuts-rs / exmc |\n|---|---|---|---|---|\n",
     );
-    for row in own {
+    for row in own_rows {
         let key = |row: &Value| (text(row, "target").to_owned(), text(row, "metric").to_owned());
         let overhead = |row: &Value| number(row, "overhead_ns_per_grad");
         let other = others.iter().find(|other| key(other) == key(row)).and_then(overhead);
-        let both = overhead(row).zip(other).map(|(own, other)| other / own);
+        let both = overhead(row).zip(other).map(|(nanoseconds, other)| other / nanoseconds);
         let cell = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.0}"));
         let (target, metric) = key(row);
-        let (own, other) = (cell(overhead(row)), cell(other));
-        let _ = writeln!(page, "| {target} | {metric} | {own} | {other} | {} |", ratio(both));
+        let (own_cell, other) = (cell(overhead(row)), cell(other));
+        let _ = writeln!(page, "| {target} | {metric} | {own_cell} | {other} | {} |", ratio(both));
     }
     if missing {
         let _ = writeln!(page, "\nnuts-rs was left out: the peers' folder has no `{NUTS_RS}`.");
@@ -59,11 +59,11 @@ mod tests {
     #[test]
     fn rows_are_joined_by_target_and_metric() {
         let row = |target: &str, metric: &str, ns: f64| json!({ "target": target, "metric": metric, "overhead_ns_per_grad": ns });
-        let own = [row("iid_2", "diag", 50.0), row("iid_2", "dense", 60.0)];
+        let own_rows = [row("iid_2", "diag", 50.0), row("iid_2", "dense", 60.0)];
         let others = [row("iid_9", "diag", 1.0), row("iid_2", "diag", 150.0)];
-        let page = table(&own, &others, false);
+        let page = table(&own_rows, &others, false);
         assert!(page.contains("| iid_2 | diag | 50 | 150 | 3.00 |\n"), "{page}");
         assert!(page.contains("| iid_2 | dense | 60 |  |  |\n"), "{page}");
-        assert!(table(&own, &[], true).contains("left out"));
+        assert!(table(&own_rows, &[], true).contains("left out"));
     }
 }

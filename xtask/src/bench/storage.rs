@@ -35,8 +35,8 @@ pub(super) fn storage(args: &[&str]) -> Result<(), String> {
     for row in &rows {
         for kind in ["process", "thread", "wall"] {
             let Some(times) = row.get(kind) else { continue };
-            let ns = |of: &Value, name: &str| {
-                number(of, name).map_or_else(String::new, |ns| format!("{ns:.0}"))
+            let ns = |entry: &Value, name: &str| {
+                number(entry, name).map_or_else(String::new, |ns| format!("{ns:.0}"))
             };
             let _ = writeln!(
                 page,

@@ -105,14 +105,14 @@ impl Page {
 
     /// An empty folder with the page's lines for the shell, and those of its code.
     fn prepare(self, exmc: &Path) -> Result<(Command, PathBuf), String> {
-        let own = self.path.rsplit('/').next().unwrap_or(self.path);
-        let folder = target_folder().join("pages").join(own);
+        let file_name = self.path.rsplit('/').next().unwrap_or(self.path);
+        let folder = target_folder().join("pages").join(file_name);
         let _ = fs::remove_dir_all(&folder);
         let home = folder.join("home");
         fs::create_dir_all(&home).map_err(|e| format!("{}: {e}", home.display()))?;
         let text = self.text()?;
         let shell = format!("set -eu\n{}\n\"$@\"\n", code(&text, "sh"));
-        for (name, script) in [("page.sh", shell), (own, code(&text, self.language))] {
+        for (name, script) in [("page.sh", shell), (file_name, code(&text, self.language))] {
             fs::write(folder.join(name), script).map_err(|e| format!("{name}: {e}"))?;
         }
         let folder = folder.canonicalize().map_err(|e| e.to_string())?;
@@ -131,8 +131,8 @@ impl Page {
     pub(super) fn run(self, exmc: &Path, program: Command) -> Result<(), String> {
         println!("code of {}", self.path);
         let (mut shell, _) = self.prepare(exmc)?;
-        let own = self.path.rsplit('/').next().unwrap_or(self.path);
-        shell.arg(program.get_program()).args(program.get_args()).arg(own);
+        let file_name = self.path.rsplit('/').next().unwrap_or(self.path);
+        shell.arg(program.get_program()).args(program.get_args()).arg(file_name);
         for (name, value) in program.get_envs().filter(|(name, _)| *name != "HOME") {
             match value {
                 Some(value) => shell.env(name, value),
@@ -165,7 +165,7 @@ fn code(text: &str, language: &str) -> String {
     let mut is_code = false;
     let lines = text.lines().map(|line| {
         match line.strip_prefix("```") {
-            Some(own) => is_code = !is_code && own == language,
+            Some(fence) => is_code = !is_code && fence == language,
             None if is_code => return line,
             None => {}
         }
@@ -177,14 +177,14 @@ fn code(text: &str, language: &str) -> String {
 /// Stan programs in code: texts over several lines, between quotes or three of them, with a model.
 fn programs(code: &str) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), code);
-    while let Some(at) = rest.find(['"', '#']) {
-        if rest[at..].starts_with('#') {
-            rest = rest[at..].split_once('\n').map_or("", |(_, after)| after);
+    while let Some(start) = rest.find(['"', '#']) {
+        if rest[start..].starts_with('#') {
+            rest = rest[start..].split_once('\n').map_or("", |(_, after)| after);
             continue;
         }
-        let quote = if rest[at..].starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
-        let own = &rest[at + quote.len()..];
-        let Some((text, after)) = own.split_once(quote) else { break };
+        let quote = if rest[start..].starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
+        let quoted = &rest[start + quote.len()..];
+        let Some((text, after)) = quoted.split_once(quote) else { break };
         if text.contains('\n') && text.contains("model {") {
             found.push(text.to_owned());
         }

@@ -98,11 +98,11 @@ const FAILURES: &[(&str, &str)] = &[
 ];
 
 fn find(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
-    let is_named = |own: &str| match own.strip_suffix('*') {
+    let is_named = |pattern: &str| match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
-        None => name == own,
+        None => name == pattern,
     };
-    table.iter().find(|(own, _)| is_named(own)).map(|(_, why)| *why)
+    table.iter().find(|(pattern, _)| is_named(pattern)).map(|(_, why)| *why)
 }
 
 /// Why a test does not apply.

@@ -65,13 +65,13 @@ pub(super) fn is_possible(folder: &Path) -> bool {
 /// Runs of one setting on disks of random sizes that are too small.
 pub(super) fn small_disks(trial: &Trial<'_>, random: &mut Random) -> Result<Seen, String> {
     let mut seen = Seen::default();
-    let whole: u64 = trial.whole.iter().map(|draws| draws.len() as u64).sum();
+    let total_bytes: u64 = trial.uncut.iter().map(|draws| draws.len() as u64).sum();
     let place = trial.folder.join("run");
     let out = "run/run".to_owned();
     let args = trial.sample(&out);
     for _ in 0..RUNS {
         let _ = fs::remove_dir_all(&place);
-        let disk = Small::mount(place.clone(), PAGE * (1 + random.below(whole.min(MOST) / PAGE)))?;
+        let disk = Small::mount(place.clone(), PAGE * (1 + random.below(total_bytes.min(MOST) / PAGE)))?;
         seen.runs += 1;
         refused(trial, &args, &place)?;
         trial.check(&out)?;
@@ -83,7 +83,7 @@ pub(super) fn small_disks(trial: &Trial<'_>, random: &mut Random) -> Result<Seen
             seen.not_begun += 1;
             trial.complete(&args)?;
         }
-        if trial.draws(&out)? != trial.whole {
+        if trial.draws(&out)? != trial.uncut {
             return Err(format!("{}: other draws than `whole`", place.join("run").display()));
         }
         trial.complete(&["summary".to_owned(), out.clone()])?;

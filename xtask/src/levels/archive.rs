@@ -18,7 +18,7 @@ const PROGRAM: u32 = 0o100_755;
 impl Archive {
     /// A folder, with those that it lies in; `path` has no slash at its ends.
     pub(super) fn folder(&mut self, path: &str) {
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let ends = path.match_indices('/').map(|(slash, _)| slash).chain([path.len()]);
         for end in ends {
             if self.folders.insert(path[..end].to_owned()) {
                 self.entry(&path[..end], FOLDER, &[]);
@@ -86,9 +86,9 @@ mod tests {
             zeros(4),
             zeros(1)
         );
-        let at = folder.len().next_multiple_of(4);
-        assert_eq!(&text[at..at + file.len()], file);
-        assert_eq!(&text[(at + file.len()).next_multiple_of(4)..][..5], "hello");
+        let start = folder.len().next_multiple_of(4);
+        assert_eq!(&text[start..start + file.len()], file);
+        assert_eq!(&text[(start + file.len()).next_multiple_of(4)..][..5], "hello");
         assert!(text.contains("TRAILER!!!"));
     }
 }

@@ -99,9 +99,9 @@ impl Subject {
         let program = PathBuf::from(message.get("executable")?.as_str()?);
         let manifest = PathBuf::from(message.get("manifest_path")?.as_str()?);
         let folder = manifest.parent()?.to_owned();
-        let own = message.get("target")?.get("name")?.as_str()?;
-        let of = folder.file_name()?.to_string_lossy().into_owned();
-        let name = if own.replace('_', "-") == of { of } else { format!("{of}/{own}") };
+        let target = message.get("target")?.get("name")?.as_str()?;
+        let package = folder.file_name()?.to_string_lossy().into_owned();
+        let name = if target.replace('_', "-") == package { package } else { format!("{package}/{target}") };
         Some(Subject { name, program, folder })
     }
 

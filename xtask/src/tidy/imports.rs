@@ -213,12 +213,12 @@ fn components(
                 if !self.numbers.contains_key(next) {
                     self.visit(next);
                     let reached = self.lowest[next];
-                    let own = self.lowest.entry(module).or_insert(number);
-                    *own = reached.min(*own);
+                    let lowest = self.lowest.entry(module).or_insert(number);
+                    *lowest = reached.min(*lowest);
                 } else if self.open.contains(&next) {
                     let reached = self.numbers[next];
-                    let own = self.lowest.entry(module).or_insert(number);
-                    *own = reached.min(*own);
+                    let lowest = self.lowest.entry(module).or_insert(number);
+                    *lowest = reached.min(*lowest);
                 }
             }
             if self.lowest[module] == number {

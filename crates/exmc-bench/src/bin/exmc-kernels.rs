@@ -65,15 +65,15 @@ fn run(args: &[String]) -> Result<(), String> {
                 return Ok(());
             }
             "precision" => {
-                let own: Vec<&str> = args.map(String::as_str).collect();
-                for name in if own.is_empty() { SINGLE.to_vec() } else { own } {
+                let selected: Vec<&str> = args.map(String::as_str).collect();
+                for name in if selected.is_empty() { SINGLE.to_vec() } else { selected } {
                     println!("{}", measure_precision(benchmark(name)?, rounds)?);
                 }
                 return Ok(());
             }
             "lanes" => {
-                let own = args.map(|name| benchmark(name)).collect::<Result<Vec<_>, _>>()?;
-                for benchmark in if own.is_empty() { ALL.iter().collect() } else { own } {
+                let benchmarks = args.map(|name| benchmark(name)).collect::<Result<Vec<_>, _>>()?;
+                for benchmark in if benchmarks.is_empty() { ALL.iter().collect() } else { benchmarks } {
                     if let Some(found) = measure_lanes(benchmark, rounds)? {
                         println!("{found}");
                     }
@@ -263,10 +263,10 @@ fn measure_lanes(
     let make_alone_us = quickest(&|| drop(density.instance()));
     let position = benchmark.position(&bound)?;
     let mut instance = density.instance();
-    let (mut own, mut gradient) = (position.clone(), vec![0.0; position.len()]);
+    let (mut point, mut gradient) = (position.clone(), vec![0.0; position.len()]);
     let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![Box::new(move || {
-        own[0] += 1e-12;
-        instance.logp_grad(&own, &mut gradient).unwrap_or(f64::NAN)
+        point[0] += 1e-12;
+        instance.logp_grad(&point, &mut gradient).unwrap_or(f64::NAN)
     })];
     let mut lanes = density.lane_instance().ok_or("a density has lanes or has none")?;
     let mut together: Vec<_> = position.iter().map(|x| [*x; BATCH]).collect();

@@ -182,8 +182,8 @@ fn one_run(
     let values: Vec<&[f64]> = chains.iter().map(|chain| chain.values.as_slice()).collect();
     let width = posterior.width();
     let (mut least, mut least_name) = (f64::INFINITY, String::new());
-    let whole = model.whole().map_err(|e| e.to_string())?;
-    let layout = &whole.compiled().lowered().layout;
+    let full_model = model.whole().map_err(|e| e.to_string())?;
+    let layout = &full_model.compiled().lowered().layout;
     let free: Vec<&String> = layout.iter().map(|e| &e.name).collect();
     for variable in posterior.variables.iter().filter(|v| free.contains(&&v.name)) {
         let mut of_variable = Vec::new();

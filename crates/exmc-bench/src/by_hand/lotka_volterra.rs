@@ -164,15 +164,15 @@ impl<S: Simd> Slope<S> {
     }
 
     #[inline(always)]
-    fn at(&self, s: S, [u, v]: Pair<S>) -> Pair<S> {
+    fn evaluate(&self, s: S, [u, v]: Pair<S>) -> Pair<S> {
         let [alpha, beta, gamma, delta] = self.rates;
         let (hares, lynxes) = (s.splat(s.to_array(u)[0]), s.splat(s.to_array(v)[0]));
-        let [own, other] = self.hares;
-        let of_hares = s.fma(lynxes, other, own);
+        let [constant, linear] = self.hares;
+        let of_hares = s.fma(lynxes, linear, constant);
         let growth = s.fnma(beta, lynxes, alpha);
         let lost = s.fnma(s.mul(beta, hares), v, s.mul(growth, u));
-        let [own, other] = self.lynxes;
-        let of_lynxes = s.fma(hares, other, own);
+        let [constant, linear] = self.lynxes;
+        let of_lynxes = s.fma(hares, linear, constant);
         let decline = s.sub(s.mul(delta, hares), gamma);
         let gained = s.fma(s.mul(delta, lynxes), u, s.mul(decline, v));
         [s.fma(hares, of_hares, lost), s.fma(lynxes, of_lynxes, gained)]
@@ -221,7 +221,7 @@ fn solve<S: Simd>(
         s.load(&[start[1], 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
     ];
     let mut slopes = [x; 7];
-    slopes[0] = slope.at(s, x);
+    slopes[0] = slope.evaluate(s, x);
     let end = times.last().copied().unwrap_or(0.0);
     let (mut t, mut h, mut tries) = (0.0, 0.1, 0);
     let mut wanted = times.iter().zip(states).peekable();
@@ -234,13 +234,13 @@ fn solve<S: Simd>(
             return false;
         }
         // One by one, so that each has its own code with its weights in it.
-        slopes[1] = slope.at(s, combine(s, x, h, &STAGES[0], &slopes));
-        slopes[2] = slope.at(s, combine(s, x, h, &STAGES[1], &slopes));
-        slopes[3] = slope.at(s, combine(s, x, h, &STAGES[2], &slopes));
-        slopes[4] = slope.at(s, combine(s, x, h, &STAGES[3], &slopes));
-        slopes[5] = slope.at(s, combine(s, x, h, &STAGES[4], &slopes));
+        slopes[1] = slope.evaluate(s, combine(s, x, h, &STAGES[0], &slopes));
+        slopes[2] = slope.evaluate(s, combine(s, x, h, &STAGES[1], &slopes));
+        slopes[3] = slope.evaluate(s, combine(s, x, h, &STAGES[2], &slopes));
+        slopes[4] = slope.evaluate(s, combine(s, x, h, &STAGES[3], &slopes));
+        slopes[5] = slope.evaluate(s, combine(s, x, h, &STAGES[4], &slopes));
         let next = combine(s, x, h, &STAGES[5], &slopes);
-        slopes[6] = slope.at(s, next);
+        slopes[6] = slope.evaluate(s, next);
         let error = combine(s, [s.splat(0.0); 2], h, &ERROR, &slopes);
         let mut largest = s.splat(0.0);
         for k in 0..2 {
@@ -280,17 +280,17 @@ fn solve<S: Simd>(
 
 /// Weights of the slopes for the solution at a fraction of a step.
 #[inline(always)]
-fn between(at: f64) -> [f64; 7] {
-    let rest = 1.0 - at;
-    let (rise, both) = (at * at * (3.0 - 2.0 * at), at * at * rest * rest);
+fn between(fraction: f64) -> [f64; 7] {
+    let rest = 1.0 - fraction;
+    let (rise, both) = (fraction * fraction * (3.0 - 2.0 * fraction), fraction * fraction * rest * rest);
     let mut weights = [0.0; 7];
     for (weight, [constant, linear]) in weights.iter_mut().zip(BEYOND) {
-        *weight = both * (constant + linear * at);
+        *weight = both * (constant + linear * fraction);
     }
     for (weight, solution) in weights.iter_mut().zip(STAGES[5]) {
         *weight += rise * solution;
     }
-    weights[0] += at * rest * rest;
-    weights[6] -= at * at * rest;
+    weights[0] += fraction * rest * rest;
+    weights[6] -= fraction * fraction * rest;
     weights
 }

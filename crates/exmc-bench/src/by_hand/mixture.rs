@@ -40,7 +40,7 @@ impl Kernel for Mixture<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> f64 {
         let Self { lines, present, n, position, gradient } = self;
-        let (Some(&[first, step, log_0, log_1, logit]), Some((last, whole))) =
+        let (Some(&[first, step, log_0, log_1, logit]), Some((last, full_lines))) =
             (position.first_chunk::<5>(), lines.split_last())
         else {
             return f64::NAN;
@@ -61,7 +61,7 @@ impl Kernel for Mixture<'_> {
         let (zero, one) = (s.splat(0.0), s.splat(1.0));
         let mut sums =
             Sums { logp: zero, product: one, shares: zero, z: [zero; 2], squares: [zero; 2] };
-        for chunk in whole.chunks(MAX_FACTORS - 1) {
+        for chunk in full_lines.chunks(MAX_FACTORS - 1) {
             for line in chunk {
                 sums.add::<false>(s, &constants, s.load(line), one);
             }

@@ -21,9 +21,9 @@ pub(super) fn kernel(data: &Data<'_>, level: Level) -> Result<Gradient, String> 
     let counties = data.size("J")?;
     let county = data.indices("county_idx", counties)?;
     let (x, y) = (data.values("floor_measure")?, data.values("log_radon")?);
-    let sum = |of: &dyn Fn(usize) -> f64| {
+    let sum = |value_of: &dyn Fn(usize) -> f64| {
         let mut sums = vec![0.0; counties];
-        county.iter().enumerate().for_each(|(i, &c)| sums[c] += of(i));
+        county.iter().enumerate().for_each(|(i, &c)| sums[c] += value_of(i));
         sums
     };
     let n = sum(&|_| 1.0);
@@ -81,12 +81,12 @@ impl Kernel for Radon<'_> {
             return f64::NAN;
         };
         let (intercepts, slopes) = position[..2 * counties].split_at(counties);
-        let whole = counties / 8;
+        let full_vectors = counties / 8;
         for (v, raw) in raw.iter_mut().enumerate() {
-            if v < whole {
-                let at = 8 * v..8 * v + 8;
-                raw[0].copy_from_slice(&intercepts[at.clone()]);
-                raw[1].copy_from_slice(&slopes[at]);
+            if v < full_vectors {
+                let range = 8 * v..8 * v + 8;
+                raw[0].copy_from_slice(&intercepts[range.clone()]);
+                raw[1].copy_from_slice(&slopes[range]);
             } else {
                 *raw = [eight(intercepts, 8 * v), eight(slopes, 8 * v)];
             }
@@ -125,10 +125,10 @@ impl Kernel for Radon<'_> {
         let (of_counties, of_rest) = gradient.split_at_mut(2 * counties);
         let (of_intercepts, of_slopes) = of_counties.split_at_mut(counties);
         for (v, raw) in raw.iter().enumerate() {
-            let at = 8 * v..(8 * v + 8).min(counties);
-            let lanes = at.len();
-            of_intercepts[at.clone()].copy_from_slice(&raw[0][..lanes]);
-            of_slopes[at].copy_from_slice(&raw[1][..lanes]);
+            let range = 8 * v..(8 * v + 8).min(counties);
+            let lanes = range.len();
+            of_intercepts[range.clone()].copy_from_slice(&raw[0][..lanes]);
+            of_slopes[range].copy_from_slice(&raw[1][..lanes]);
         }
         let quadratic = (s.total(quadratic) + residual) * weight;
         of_rest[0] = s.total(of_alpha) - 0.01 * mu_alpha;

@@ -61,8 +61,8 @@ impl Kernel for Student<'_> {
             let u = position[3 + j];
             let mean = s.splat(mu + tau * u);
             let mut of_mean = zero;
-            let Some((last, whole)) = group.split_last() else { continue };
-            for line in whole {
+            let Some((last, full_lines)) = group.split_last() else { continue };
+            for line in full_lines {
                 let z = s.mul(s.sub(s.load(line), mean), half);
                 let q = s.mul(z, z);
                 let above = s.add(one, q);

@@ -52,8 +52,8 @@ impl Kernel for Volatility<'_> {
         let (power, pull) = (s.splat(nu + 1.0), s.splat(weight));
         let (mut logs, mut shares, mut steps, mut level) = (LogProduct::new(s), zero, zero, zero);
         for (v, (square, slope)) in squares.iter().zip(slopes.iter_mut()).enumerate() {
-            let at = 8 * v;
-            let Some(window) = scales[at + 7..].first_chunk::<10>() else { break };
+            let start = 8 * v;
+            let Some(window) = scales[start + 7..].first_chunk::<10>() else { break };
             let (Some(before), Some(now), Some(after)) = (
                 window.first_chunk::<8>(),
                 window[1..].first_chunk::<8>(),

@@ -98,10 +98,10 @@ pub(super) fn discrete_data(n: usize) -> DataSet {
     let (mut design, mut age, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..n {
         let (sex, education) = (maker.below(2) as f64, 1.0 + maker.below(4) as f64);
-        let own = maker.below(AGES);
-        seen.push(maker.bernoulli(0.3 + 0.4 * sex - 0.3 * education + level[own]));
+        let age_index = maker.below(AGES);
+        seen.push(maker.bernoulli(0.3 + 0.4 * sex - 0.3 * education + level[age_index]));
         design.extend([sex, education]);
-        age.push(own);
+        age.push(age_index);
     }
     let maker = maker.size("N", n).matrix("X", n, design).counted_from_one("age", &age);
     maker.integers("y", &[n], seen).finish()

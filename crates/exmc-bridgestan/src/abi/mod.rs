@@ -72,17 +72,17 @@ unsafe fn model<'a>(model: *const CModel) -> Result<&'a CModel, String> {
 /// As the module says of `bs_model*`.
 unsafe fn text_of(model: *const CModel, text: impl FnOnce(&CModel) -> &CString) -> *const c_char {
     // SAFETY: null, or a live model, which is only ever shared.
-    unsafe { model.as_ref() }.map_or(std::ptr::null(), |own| text(own).as_ptr())
+    unsafe { model.as_ref() }.map_or(std::ptr::null(), |c_model| text(c_model).as_ptr())
 }
 
 /// Takes back what a constructor gave out.
 ///
 /// # Safety
 /// Null, or from `Box::into_raw` and not used any more.
-unsafe fn destruct<T>(own: *mut T) {
-    if !own.is_null() {
+unsafe fn destruct<T>(pointer: *mut T) {
+    if !pointer.is_null() {
         // SAFETY: as the caller says.
-        drop(unsafe { Box::from_raw(own) });
+        drop(unsafe { Box::from_raw(pointer) });
     }
 }
 
@@ -93,12 +93,12 @@ unsafe fn destruct<T>(own: *mut T) {
 /// As the module says of `bs_model*` and `error`.
 unsafe fn on_model(
     name: &str,
-    own: *const CModel,
+    handle: *const CModel,
     error: *mut *mut c_char,
     run: impl FnOnce(&Model) -> Result<(), String>,
 ) -> c_int {
     // SAFETY: a live model, or null.
-    let found = || run(&unsafe { model(own) }?.model);
+    let found = || run(&unsafe { model(handle) }?.model);
     // SAFETY: `error` is null or may be written to.
     code(unsafe { guarded(name, error, found) })
 }
@@ -106,7 +106,7 @@ unsafe fn on_model(
 /// What all functions of densities begin with.
 #[derive(Clone, Copy)]
 struct Point {
-    own: *const CModel,
+    handle: *const CModel,
     proportional: u8,
     jacobian: u8,
     theta: *const f64,
@@ -124,15 +124,15 @@ unsafe fn on_density(
     run: impl FnOnce(&Density, &[f64]) -> Result<f64, String>,
 ) -> c_int {
     let kind = Kind { proportional: point.proportional != 0, jacobian: point.jacobian != 0 };
-    let evaluate = |own: &Model| {
+    let evaluate = |model: &Model| {
         // SAFETY: an array as long as the model's number says.
-        let theta = unsafe { numbers(point.theta, own.dim()) }?;
-        let logp = run(own.density(kind)?, theta)?;
+        let theta = unsafe { numbers(point.theta, model.dim()) }?;
+        let logp = run(model.density(kind)?, theta)?;
         // SAFETY: null, or a number that may be written.
         unsafe { put(value, logp) }
     };
     // SAFETY: a model and an `error` as the caller says.
-    unsafe { on_model(name, point.own, error, evaluate) }
+    unsafe { on_model(name, point.handle, error, evaluate) }
 }
 
 /// See the header.
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn bs_free_error_msg(error: *mut c_char) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_name(model: *const CModel) -> *const c_char {
     // SAFETY: as the caller says.
-    unsafe { text_of(model, |own| &own.name) }
+    unsafe { text_of(model, |c_model| &c_model.name) }
 }
 
 /// See the header.
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn bs_name(model: *const CModel) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_model_info(model: *const CModel) -> *const c_char {
     // SAFETY: as the caller says.
-    unsafe { text_of(model, |own| &own.info) }
+    unsafe { text_of(model, |c_model| &c_model.info) }
 }
 
 /// See the header.
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn bs_param_names(
 ) -> *const c_char {
     let [tp, gq] = [transformed, generated].map(|flag| usize::from(flag != 0));
     // SAFETY: as the caller says.
-    unsafe { text_of(model, |own| &own.names[tp][gq]) }
+    unsafe { text_of(model, |c_model| &c_model.names[tp][gq]) }
 }
 
 /// See the header.
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn bs_param_names(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_param_unc_names(model: *const CModel) -> *const c_char {
     // SAFETY: as the caller says.
-    unsafe { text_of(model, |own| &own.unconstrained_names) }
+    unsafe { text_of(model, |c_model| &c_model.unconstrained_names) }
 }
 
 /// See the header.
@@ -225,9 +225,9 @@ pub unsafe extern "C" fn bs_param_unc_names(model: *const CModel) -> *const c_ch
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_param_num(own: *const CModel, transformed: u8, generated: u8) -> c_int {
+pub unsafe extern "C" fn bs_param_num(handle: *const CModel, transformed: u8, generated: u8) -> c_int {
     // SAFETY: as the caller says.
-    let columns = unsafe { model(own) }.map(|own| &own.model.columns);
+    let columns = unsafe { model(handle) }.map(|c_model| &c_model.model.columns);
     let n = columns.map_or(0, |c| c.selection(transformed != 0, generated != 0).order.len());
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }
@@ -237,9 +237,9 @@ pub unsafe extern "C" fn bs_param_num(own: *const CModel, transformed: u8, gener
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_param_unc_num(own: *const CModel) -> c_int {
+pub unsafe extern "C" fn bs_param_unc_num(handle: *const CModel) -> c_int {
     // SAFETY: as the caller says.
-    let n = unsafe { model(own) }.map_or(0, |own| own.model.dim());
+    let n = unsafe { model(handle) }.map_or(0, |c_model| c_model.model.dim());
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }
 
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn bs_param_unc_num(own: *const CModel) -> c_int {
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_param_constrain(
-    own: *const CModel,
+    handle: *const CModel,
     transformed: u8,
     generated: u8,
     theta_unc: *const f64,
@@ -258,15 +258,15 @@ pub unsafe extern "C" fn bs_param_constrain(
     error: *mut *mut c_char,
 ) -> c_int {
     let flags = (transformed != 0, generated != 0);
-    let constrain = |own: &Model| {
-        let n = own.columns.selection(flags.0, flags.1).order.len();
+    let constrain = |model: &Model| {
+        let n = model.columns.selection(flags.0, flags.1).order.len();
         // SAFETY: arrays as long as the model's numbers say; null, or a live stream.
         let (from, to, rng) =
-            unsafe { (numbers(theta_unc, own.dim())?, places(theta, n)?, rng.as_ref()) };
-        own.constrain(from, flags, rng, to)
+            unsafe { (numbers(theta_unc, model.dim())?, places(theta, n)?, rng.as_ref()) };
+        model.constrain(from, flags, rng, to)
     };
     // SAFETY: as the module says.
-    unsafe { on_model("param_constrain", own, error, constrain) }
+    unsafe { on_model("param_constrain", handle, error, constrain) }
 }
 
 /// See the header.
@@ -275,19 +275,19 @@ pub unsafe extern "C" fn bs_param_constrain(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_param_unconstrain(
-    own: *const CModel,
+    handle: *const CModel,
     theta: *const f64,
     theta_unc: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let unconstrain = |own: &Model| {
-        let n = own.columns.selection(false, false).order.len();
+    let unconstrain = |model: &Model| {
+        let n = model.columns.selection(false, false).order.len();
         // SAFETY: arrays as long as the model's numbers say.
-        let (from, to) = unsafe { (numbers(theta, n)?, places(theta_unc, own.dim())?) };
-        own.unconstrain(from, to)
+        let (from, to) = unsafe { (numbers(theta, n)?, places(theta_unc, model.dim())?) };
+        model.unconstrain(from, to)
     };
     // SAFETY: as the module says.
-    unsafe { on_model("param_unconstrain", own, error, unconstrain) }
+    unsafe { on_model("param_unconstrain", handle, error, unconstrain) }
 }
 
 /// See the header.
@@ -296,18 +296,18 @@ pub unsafe extern "C" fn bs_param_unconstrain(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_param_unconstrain_json(
-    own: *const CModel,
+    handle: *const CModel,
     json: *const c_char,
     theta_unc: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let unconstrain = |own: &Model| {
+    let unconstrain = |model: &Model| {
         // SAFETY: a text that ends with a zero; an array as long as the model's number says.
-        let (json, to) = unsafe { (text(json)?, places(theta_unc, own.dim())?) };
-        own.unconstrain_json(json.unwrap_or("{}"), to)
+        let (json, to) = unsafe { (text(json)?, places(theta_unc, model.dim())?) };
+        model.unconstrain_json(json.unwrap_or("{}"), to)
     };
     // SAFETY: as the module says.
-    unsafe { on_model("param_unconstrain_json", own, error, unconstrain) }
+    unsafe { on_model("param_unconstrain_json", handle, error, unconstrain) }
 }
 
 /// See the header.
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn bs_param_unconstrain_json(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_param_initialize(
-    own: *const CModel,
+    handle: *const CModel,
     json: *const c_char,
     rng: *const Stream,
     radius: f64,
@@ -325,16 +325,16 @@ pub unsafe extern "C" fn bs_param_initialize(
     theta_unc: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let initialize = |own: &Model| {
+    let initialize = |model: &Model| {
         // SAFETY: null, or a text that ends with a zero; an array as long as the model's number
         // says; null, or a live stream.
-        let (json, to, rng) = unsafe { (text(json)?, places(theta_unc, own.dim())?, rng.as_ref()) };
+        let (json, to, rng) = unsafe { (text(json)?, places(theta_unc, model.dim())?, rng.as_ref()) };
         let rng = rng.ok_or("initial values need a stream of random numbers")?;
         let tries = usize::try_from(tries).unwrap_or(0);
-        own.initialize(json, rng, (radius, tries, jacobian != 0), to)
+        model.initialize(json, rng, (radius, tries, jacobian != 0), to)
     };
     // SAFETY: as the module says.
-    unsafe { on_model("param_initialize", own, error, initialize) }
+    unsafe { on_model("param_initialize", handle, error, initialize) }
 }
 
 /// See the header.
@@ -343,14 +343,14 @@ pub unsafe extern "C" fn bs_param_initialize(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_log_density(
-    own: *const CModel,
+    handle: *const CModel,
     proportional: u8,
     jacobian: u8,
     theta: *const f64,
     value: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let point = Point { own, proportional, jacobian, theta };
+    let point = Point { handle, proportional, jacobian, theta };
     let evaluate =
         |density: &Density, theta: &[f64]| density.logp_grad(theta, &mut vec![0.0; theta.len()]);
     // SAFETY: as the module says.
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn bs_log_density(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_log_density_gradient(
-    own: *const CModel,
+    handle: *const CModel,
     proportional: u8,
     jacobian: u8,
     theta: *const f64,
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn bs_log_density_gradient(
     gradient: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let point = Point { own, proportional, jacobian, theta };
+    let point = Point { handle, proportional, jacobian, theta };
     let evaluate = |density: &Density, theta: &[f64]| {
         // SAFETY: an array as long as the model's number says.
         density.logp_grad(theta, unsafe { places(gradient, theta.len()) }?)
@@ -386,7 +386,7 @@ pub unsafe extern "C" fn bs_log_density_gradient(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_log_density_hessian(
-    own: *const CModel,
+    handle: *const CModel,
     proportional: u8,
     jacobian: u8,
     theta: *const f64,
@@ -395,7 +395,7 @@ pub unsafe extern "C" fn bs_log_density_hessian(
     hessian: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let point = Point { own, proportional, jacobian, theta };
+    let point = Point { handle, proportional, jacobian, theta };
     let evaluate = |density: &Density, theta: &[f64]| {
         let n = theta.len();
         // SAFETY: arrays as long as the model's number and its square say.
@@ -413,7 +413,7 @@ pub unsafe extern "C" fn bs_log_density_hessian(
 /// See the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_log_density_hessian_vector_product(
-    own: *const CModel,
+    handle: *const CModel,
     proportional: u8,
     jacobian: u8,
     theta: *const f64,
@@ -422,7 +422,7 @@ pub unsafe extern "C" fn bs_log_density_hessian_vector_product(
     product: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let point = Point { own, proportional, jacobian, theta };
+    let point = Point { handle, proportional, jacobian, theta };
     let evaluate = |density: &Density, theta: &[f64]| {
         let n = theta.len();
         // SAFETY: arrays as long as the model's number says.

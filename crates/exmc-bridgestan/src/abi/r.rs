@@ -180,7 +180,7 @@ fallible_for_r! {
 
 /// The same of densities: what stands before the brackets comes first in all of them.
 macro_rules! densities_for_r {
-    ($($name:ident => $own:ident($($argument:ident: $type:ty),*);)*) => {
+    ($($name:ident => $function:ident($($argument:ident: $type:ty),*);)*) => {
         fallible_for_r! { $(
             fn $name(
                 model: Pointer<CModel>,
@@ -191,7 +191,7 @@ macro_rules! densities_for_r {
                 error
             ) {
                 let (propto, jacobian) = (flag(proportional), flag(jacobian));
-                super::$own(*model, propto, jacobian, theta, $($argument,)* error)
+                super::$function(*model, propto, jacobian, theta, $($argument,)* error)
             }
         )* }
     };

@@ -108,5 +108,5 @@ pub(super) unsafe fn places<'a>(first: *mut f64, n: usize) -> Result<&'a mut [f6
 /// `place` is null or may be written to.
 pub(super) unsafe fn put(place: *mut f64, value: f64) -> Result<(), String> {
     // SAFETY: as the caller says.
-    unsafe { places(place, 1) }.map(|own| own[0] = value)
+    unsafe { places(place, 1) }.map(|slot| slot[0] = value)
 }

@@ -187,11 +187,11 @@ fn of_marginal(
     if gone.is_empty() {
         return Ok(None);
     }
-    let whole = of_all_coordinates(options);
+    let sampling_all = of_all_coordinates(options);
     let before_ns = match steps.last() {
         Some(step) => step.after_ns,
         None => {
-            let bound = source.compile(&whole)?.bound;
+            let bound = source.compile(&sampling_all)?.bound;
             median_gradient_ns(&bound, &positions(&chain(&bound)?))
         }
     };
@@ -205,7 +205,7 @@ fn of_marginal(
         pass: "marginalise",
         data: gone.iter().map(|(name, _)| (*name).to_owned()).collect(),
         places: gone.len(),
-        before: estimate(&whole)?,
+        before: estimate(&sampling_all)?,
         after: estimate(options)?,
     };
     Ok(Some(Step { applied, before_ns, after_ns }))

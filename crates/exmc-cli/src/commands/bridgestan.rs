@@ -34,8 +34,8 @@ pub(crate) fn run(args: &BridgestanArgs) -> Result<Exit, Failure> {
     let Command::Install { directory, library } = &args.command;
     let image = own_file()?;
     let library = library.clone().or_else(|| library_of(&image)).ok_or_else(|| {
-        let own = image.parent().unwrap_or(&image).display();
-        let text = format!("there is no `{LIBRARY}` in `{own}`: name the file with `--library`");
+        let folder = image.parent().unwrap_or(&image).display();
+        let text = format!("there is no `{LIBRARY}` in `{folder}`: name the file with `--library`");
         Failure::new(Exit::Io, text)
     })?;
     tell(install(directory, &image, &library), directory, "BRIDGESTAN")

@@ -97,8 +97,8 @@ fn check_file(path: &Path, include_paths: &[PathBuf]) -> Result<Checked, Failure
     file.path = Some(path.to_owned());
     let mut sources = Sources::default();
     sources.add(file);
-    let own = path.parent().map(Path::to_owned).unwrap_or_default();
-    let folders: Vec<PathBuf> = std::iter::once(own).chain(include_paths.iter().cloned()).collect();
+    let program_folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    let folders: Vec<PathBuf> = std::iter::once(program_folder).chain(include_paths.iter().cloned()).collect();
     let mut read = |path: &Path| read_lossy(path);
     let mut read = inside(&folders, &mut read);
     let (program, mut diagnostics) = parse(&mut sources, &mut Folders::new(folders, &mut read));
@@ -154,11 +154,11 @@ fn diagnostic_json(diagnostic: &Diagnostic, sources: &Sources) -> Value {
 
 /// Lines and columns from 1; the end is one past the last character.
 fn place_json(object: &mut Map<String, Value>, span: exmc_stan::source::Span, sources: &Sources) {
-    if let Some(at) = locate(span, sources) {
-        object.insert("file".to_owned(), at.file.into());
-        object.insert("line".to_owned(), at.line.into());
-        object.insert("column".to_owned(), at.column.into());
-        object.insert("end_line".to_owned(), at.end_line.into());
-        object.insert("end_column".to_owned(), at.end_column.into());
+    if let Some(location) = locate(span, sources) {
+        object.insert("file".to_owned(), location.file.into());
+        object.insert("line".to_owned(), location.line.into());
+        object.insert("column".to_owned(), location.column.into());
+        object.insert("end_line".to_owned(), location.end_line.into());
+        object.insert("end_column".to_owned(), location.end_column.into());
     }
 }

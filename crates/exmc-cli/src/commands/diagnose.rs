@@ -339,13 +339,13 @@ impl Run<'_> {
         if prior.pareto_k > threshold || likelihood.pareto_k > threshold {
             return Err("the draws are too few or too concentrated to be reweighted".to_owned());
         }
-        let of = |(column, name, _): (usize, &str, &Summary)| {
+        let sensitivity = |(column, name, _): (usize, &str, &Summary)| {
             let draws = self.sample.draws(column)?;
             let prior = prior.sensitivity(&draws);
             Some((name.to_owned(), prior, likelihood.sensitivity(&draws)))
         };
         let wanted = self.varying().filter(|(column, _, _)| columns.contains(column));
-        Ok(wanted.filter_map(of).collect())
+        Ok(wanted.filter_map(sensitivity).collect())
     }
 
     /// Recorded by the program, or computed through the model; or why neither can be.
@@ -393,7 +393,7 @@ impl Run<'_> {
 
 /// What sensitivities to prior and likelihood say.
 fn judge(sensitivities: &[(String, f64, f64)]) -> Vec<Finding> {
-    let of = |verdict| -> Vec<&(String, f64, f64)> {
+    let judged_as = |verdict| -> Vec<&(String, f64, f64)> {
         let mut those: Vec<_> = sensitivities
             .iter()
             .filter(|(_, prior, likelihood)| sensitivity_verdict(*prior, *likelihood) == verdict)
@@ -415,7 +415,7 @@ fn judge(sensitivities: &[(String, f64, f64)]) -> Vec<Finding> {
             .collect()
     };
     let mut findings = Vec::new();
-    let conflict = of(SensitivityVerdict::PriorDataConflict);
+    let conflict = judged_as(SensitivityVerdict::PriorDataConflict);
     if let Some((worst, _, _)) = conflict.first() {
         findings.push(Finding {
             kind: "prior-conflict",
@@ -433,7 +433,7 @@ fn judge(sensitivities: &[(String, f64, f64)]) -> Vec<Finding> {
             ],
         });
     }
-    let strong = of(SensitivityVerdict::StrongPrior);
+    let strong = judged_as(SensitivityVerdict::StrongPrior);
     if let Some((worst, _, _)) = strong.first() {
         findings.push(Finding {
             kind: "uninformed",

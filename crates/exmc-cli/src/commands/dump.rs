@@ -99,18 +99,18 @@ fn coordinates(source: &Source, options: &CompileOptions, seed: u64) -> Result<S
     for (name, len) in bound.integrated_out() {
         let _ = writeln!(text, "{name} ({len}): integrated out, normal given the rest");
     }
-    for own in bound.coordinates().unwrap_or_default() {
-        let written = if own.written == 1.0 { "centred" } else { "non-centred" };
-        let _ = write!(text, "{} ({}): {own}, written {written}", own.name, own.len);
-        if let Some([before, now]) = own.spread {
+    for coordinate in bound.coordinates().unwrap_or_default() {
+        let written = if coordinate.written == 1.0 { "centred" } else { "non-centred" };
+        let _ = write!(text, "{} ({}): {coordinate}, written {written}", coordinate.name, coordinate.len);
+        if let Some([before, now]) = coordinate.spread {
             let _ = write!(
                 text,
                 "; sd of coordinates times slopes {before:.2} as written, {now:.2} so"
             );
         }
         text.push('\n');
-        if own.shares.len() > 1 {
-            let shares: Vec<String> = own.shares.iter().map(|s| format!("{s:.1}")).collect();
+        if coordinate.shares.len() > 1 {
+            let shares: Vec<String> = coordinate.shares.iter().map(|s| format!("{s:.1}")).collect();
             let _ = writeln!(text, "    {}", shares.join(" "));
         }
     }

@@ -59,8 +59,8 @@ pub(crate) fn run(args: &LogpArgs) -> Result<Exit, Failure> {
     let mut evaluated = Vec::new();
     for (k, point) in compiled.read_points(&args.points)?.iter().enumerate() {
         let place = format!("entry {k}");
-        let at = |failure: Failure| failure.in_file(&args.points).context(&place);
-        evaluated.push(evaluate(bound, point).map_err(at)?);
+        let in_entry = |failure: Failure| failure.in_file(&args.points).context(&place);
+        evaluated.push(evaluate(bound, point).map_err(in_entry)?);
     }
     if args.json {
         let points: Vec<Value> = evaluated.iter().map(Evaluated::to_json).collect();

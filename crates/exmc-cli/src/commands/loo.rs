@@ -195,13 +195,13 @@ fn leave_out_columns(chains: &[Vec<f64>], width: usize) -> Vec<PointwiseLoo> {
         let mut builder = LooBuilder::new();
         let mut made = Vec::with_capacity(columns.len());
         for column in columns {
-            let own = |chain: &Vec<f64>| {
+            let column_draws = |chain: &Vec<f64>| {
                 chain.iter().skip(column).step_by(width).copied().collect::<Vec<f64>>()
             };
-            let own: Vec<Vec<f64>> = chains.iter().map(own).collect();
-            let views: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
+            let column_draws: Vec<Vec<f64>> = chains.iter().map(column_draws).collect();
+            let views: Vec<&[f64]> = column_draws.iter().map(Vec::as_slice).collect();
             let efficiency = Draws::new(&views).map_or(1.0, |draws| relative_efficiency(&draws));
-            made.push(builder.push(&own.concat(), efficiency));
+            made.push(builder.push(&column_draws.concat(), efficiency));
         }
         made
     };
@@ -211,8 +211,8 @@ fn leave_out_columns(chains: &[Vec<f64>], width: usize) -> Vec<PointwiseLoo> {
         (0..width).step_by(each).map(|first| first..width.min(first + each)).collect();
     std::thread::scope(|scope| {
         let start = |range: &std::ops::Range<usize>| {
-            let own = range.clone();
-            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || part(own));
+            let columns = range.clone();
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || part(columns));
             spawned.map_err(|_| range.clone())
         };
         let running: Vec<_> = ranges.iter().map(start).collect();
@@ -381,8 +381,8 @@ fn statements_text(statements: &[StatementTerms]) -> String {
     for statement in statements {
         let terms = count(statement.terms as u64, "term");
         let joint = if statement.is_joint { ", of all its elements together" } else { "" };
-        let StatementTerms { line, text: own, .. } = statement;
-        text.push_str(&format!("  line {line}: {own} ({terms}{joint})\n"));
+        let StatementTerms { line, text: source_text, .. } = statement;
+        text.push_str(&format!("  line {line}: {source_text} ({terms}{joint})\n"));
     }
     text
 }
@@ -454,12 +454,12 @@ mod tests {
         let _ = std::fs::remove_dir_all(&path);
         fit.save(&path).unwrap();
         let likelihood = Likelihood::of_run(&path, &[]).unwrap();
-        let whole = leave_one_out(&likelihood);
+        let expected = leave_one_out(&likelihood);
         for numbers in [1, 399] {
             let (blocks, loo) = leave_one_out_in_blocks(&path, numbers).unwrap().unwrap();
-            assert_eq!((&blocks.names, &loo.pointwise), (&likelihood.names, &whole.pointwise));
+            assert_eq!((&blocks.names, &loo.pointwise), (&likelihood.names, &expected.pointwise));
             assert_eq!(blocks.statements, likelihood.statements);
-            assert_eq!((loo.n_draws, loo.elpd), (100, whole.elpd));
+            assert_eq!((loo.n_draws, loo.elpd), (100, expected.elpd));
         }
         assert!(leave_one_out_in_blocks(&path, 700).unwrap().is_none());
         std::fs::remove_dir_all(&path).unwrap();

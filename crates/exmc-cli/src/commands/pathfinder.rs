@@ -73,12 +73,12 @@ pub(crate) fn run(args: &PathfinderArgs) -> Result<Exit, Failure> {
     leave_declared(&mut options.without);
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
-    let whole = bound.whole()?;
+    let full_model = bound.whole()?;
     let starts = match &args.init {
         Some(path) => compiled
             .read_points(path)?
             .iter()
-            .map(|values| Ok(Start::At(whole.unconstrain(values)?)))
+            .map(|values| Ok(Start::At(full_model.unconstrain(values)?)))
             .collect::<Result<Vec<_>, Failure>>()?,
         None => Vec::new(),
     };
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &PathfinderArgs) -> Result<Exit, Failure> {
     (config.draws, config.draws_per_path) = (args.draws, args.draws_per_path);
     config.path.draws = args.elbo_draws;
     config.resample = !args.no_resampling;
-    let found = multi_path(whole, &starts, &config).map_err(exmc::Error::from)?;
+    let found = multi_path(full_model, &starts, &config).map_err(exmc::Error::from)?;
     let mut notes = Vec::new();
     for (k, path) in found.paths.iter().enumerate() {
         match path {
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &PathfinderArgs) -> Result<Exit, Failure> {
     Approximation {
         args: &args.source,
         source: &source,
-        bound: whole,
+        bound: full_model,
         options: &options,
         method: Method::Pathfinder,
         names: ["log_p__", "log_q__"],
@@ -126,17 +126,17 @@ pub(crate) fn run(args: &PathfinderArgs) -> Result<Exit, Failure> {
 
 /// A start for each chain: draws that multi-path Pathfinder chose, as values of the model.
 pub(crate) fn starts(bound: &BoundModel, chains: u32, seed: u64) -> Result<Vec<Values>, Failure> {
-    let whole = bound.whole()?;
+    let full_model = bound.whole()?;
     let mut config = MultiPathConfig::default();
     config.seed = seed;
     config.draws = chains as usize;
-    let found = multi_path(whole, &[], &config).map_err(exmc::Error::from)?;
-    let free = &whole.compiled().lowered().layout;
+    let found = multi_path(full_model, &[], &config).map_err(exmc::Error::from)?;
+    let free = &full_model.compiled().lowered().layout;
     found
         .draws
         .iter()
         .map(|draw| {
-            let mut values = whole.constrain(&draw.position).map_err(|error| {
+            let mut values = full_model.constrain(&draw.position).map_err(|error| {
                 Failure::new(Exit::Model, format!("a start of Pathfinder: {error}"))
             })?;
             values.retain(|name, _| free.iter().any(|entry| entry.name == *name));

@@ -122,8 +122,8 @@ pub(crate) fn go_on(
         let iterations: Vec<u64> = parts.iter().map(|part| on(part).unwrap_or(0)).collect();
         let least = iterations.iter().copied().min().unwrap_or(0);
         let most = iterations.iter().copied().max().unwrap_or(0);
-        let of = count(config.warmup + config.draws, "draw");
-        say(&format!("chains go on after {least} to {most} of {of}, warmup included"));
+        let total = count(config.warmup + config.draws, "draw");
+        say(&format!("chains go on after {least} to {most} of {total}, warmup included"));
     }
     let told = Told {
         check: report.check,
@@ -181,9 +181,9 @@ fn bind(
     let mut bound = compiled.bound;
     if !bound.is_interpreted() {
         let mut chosen = bound.written_coordinates();
-        for own in &mut chosen {
-            if let Some(before) = origin.centring.iter().find(|other| other.name == own.name) {
-                own.shares.clone_from(&before.shares);
+        for coordinate in &mut chosen {
+            if let Some(before) = origin.centring.iter().find(|other| other.name == coordinate.name) {
+                coordinate.shares.clone_from(&before.shares);
             }
         }
         bound = bound.in_coordinates(&chosen)?;

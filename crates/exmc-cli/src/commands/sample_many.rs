@@ -64,9 +64,9 @@ pub(crate) fn sample_many(
         let read = read_text(file)
             .and_then(|text| read_data(&text).map_err(|error| Failure::from(error).in_file(file)));
         match read {
-            Ok(own) => {
+            Ok(dataset) => {
                 names.push(name);
-                data.push(own);
+                data.push(dataset);
             }
             Err(failure) => rows.push(failed(&name, &failure.to_string())),
         }
@@ -210,14 +210,14 @@ fn to_json(row: &Row) -> Value {
 /// The files of a folder whose names match a pattern, in which `*` stands for any characters;
 /// sorted.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let folder = pattern.parent().filter(|own| !own.as_os_str().is_empty());
+    let folder = pattern.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let name = pattern.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(folder).map_err(|error| Failure::unreadable(folder, &error))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.is_file())
-        .filter(|path| path.file_name().is_some_and(|own| matches(&own.to_string_lossy(), &name)))
+        .filter(|path| path.file_name().is_some_and(|file_name| matches(&file_name.to_string_lossy(), &name)))
         .collect();
     files.sort();
     if files.is_empty() {
@@ -235,8 +235,8 @@ fn matches(name: &str, pattern: &str) -> bool {
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
     for part in parts {
-        let Some(at) = name.find(part) else { return false };
-        name = &name[at + part.len()..];
+        let Some(start) = name.find(part) else { return false };
+        name = &name[start + part.len()..];
     }
     name.ends_with(last)
 }

@@ -34,14 +34,14 @@ type Summarised = (Report, (&'static str, Value), Vec<String>);
 pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     let is_csv = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
     let is_netcdf = |path: &PathBuf| path.extension().is_some_and(|e| e == "nc") && path.is_file();
-    let (report, (key, of), notes) = match args.paths.as_slice() {
+    let (report, (key, origin), notes) = match args.paths.as_slice() {
         [path, names @ ..] if is_netcdf(path) => {
-            let (report, of, notes) = of_netcdf(path)?;
-            (only(report, path, names)?, of, notes)
+            let (report, origin, notes) = of_netcdf(path)?;
+            (only(report, path, names)?, origin, notes)
         }
         [path, names @ ..] if !is_csv(path) && !names.iter().any(|name| name.is_dir()) => {
-            let (report, of, notes) = of_run(path)?;
-            (only(report, path, names)?, of, notes)
+            let (report, origin, notes) = of_run(path)?;
+            (only(report, path, names)?, origin, notes)
         }
         paths => of_files(paths)?,
     };
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     }
     if args.json {
         let mut json = report.to_json();
-        json[key] = of;
+        json[key] = origin;
         json["notes"] = notes.into();
         put_json(&json)?;
     } else {
@@ -77,8 +77,8 @@ fn of_run(path: &Path) -> Result<Summarised, Failure> {
     let (record, mut notes) = (run.record.clone(), run.notes.clone());
     if !run.missing.is_empty() {
         let missing: Vec<String> = run.missing.iter().map(u32::to_string).collect();
-        let (missing, of) = (missing.join(", "), record.config.chains);
-        notes.insert(0, format!("chains that are not here: {missing} of {of}"));
+        let (missing, total) = (missing.join(", "), record.config.chains);
+        notes.insert(0, format!("chains that are not here: {missing} of {total}"));
     }
     if let Some(error) = &record.error {
         say(&format!("note: the run failed: {error}"));

@@ -82,10 +82,10 @@ pub(crate) fn run(args: &VariationalArgs) -> Result<Exit, Failure> {
     let mut options = args.compile.options_in_f64()?;
     leave_declared(&mut options.without);
     let compiled = source.compile(&options)?;
-    let whole = compiled.bound.whole()?;
+    let full_model = compiled.bound.whole()?;
     let start = match &args.init {
         Some(path) => match compiled.read_points(path)?.as_slice() {
-            [one] => Start::At(whole.unconstrain(one)?),
+            [one] => Start::At(full_model.unconstrain(one)?),
             all => {
                 let (path, n) = (path.display(), all.len());
                 let message = format!("in `{path}`: expected one point, found {n}");
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &VariationalArgs) -> Result<Exit, Failure> {
     (config.gradient_draws, config.elbo_draws) = (args.gradient_draws, args.elbo_draws);
     (config.evaluate_every, config.relative_change) = (args.evaluate_every, args.relative_change);
     config.step_scale = args.step_scale;
-    let mut density = whole.instance();
+    let mut density = full_model.instance();
     let watch = |_: &Progress| match stop.is_asked() {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &VariationalArgs) -> Result<Exit, Failure> {
     let exit = Approximation {
         args: &args.source,
         source: &source,
-        bound: whole,
+        bound: full_model,
         options: &options,
         method: Method::Variational,
         names: ["log_p__", "log_g__"],

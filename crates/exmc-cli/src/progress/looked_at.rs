@@ -35,8 +35,8 @@ impl Columns {
         }
         chosen.sort_unstable();
         let name = |column: usize| {
-            let own = filled.iter().rfind(|v| v.offset <= column);
-            (column, own.map_or(String::new(), |v| v.column_name(column - v.offset)))
+            let variable = filled.iter().rfind(|v| v.offset <= column);
+            (column, variable.map_or(String::new(), |v| v.column_name(column - v.offset)))
         };
         Self(chosen.into_iter().map(name).collect())
     }

@@ -130,11 +130,11 @@ pub(crate) fn ess_words(ess: &EssSoFar) -> String {
 
 /// A time in whole seconds, minutes or hours, as far as one can tell.
 pub(crate) fn time_left(seconds: f64) -> String {
-    let whole = seconds.max(0.0).ceil() as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    let whole_seconds = seconds.max(0.0).ceil() as u64;
+    match whole_seconds {
+        0..60 => format!("{whole_seconds} s"),
+        60..3600 => format!("{} min {:02} s", whole_seconds / 60, whole_seconds % 60),
+        _ => format!("{} h {:02} min", whole_seconds / 3600, whole_seconds % 3600 / 60),
     }
 }
 

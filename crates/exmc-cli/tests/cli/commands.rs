@@ -134,8 +134,8 @@ fn bench_measures_plausible_times() {
     assert!(time("gradient_ns") > 10.0 && time("gradient_ns") < 1e6, "{json}");
     // A leapfrog step holds a gradient (a factor of four for a machine that is busy meanwhile).
     assert!(time("leapfrog_ns") > 0.25 * time("gradient_ns"), "{json}");
-    let whole = ["bench", "schools.json", "--without", "marginalise"];
-    let ran = folder.exmc(&whole).ends_with(0);
+    let unmarginalised = ["bench", "schools.json", "--without", "marginalise"];
+    let ran = folder.exmc(&unmarginalised).ends_with(0);
     assert!(ran.stdout.starts_with("dim       10\nexecutor  native\ncompile   "), "{ran:?}");
 
     let explain = [&["bench", "schools.json", "--explain"][..], &["--json"]].concat();

@@ -21,19 +21,19 @@ const RECORD: usize = 24 + 8 * (6 + 10);
 fn a_file_cut_off_anywhere_gives_every_whole_draw() {
     let folder = Folder::with_models();
     folder.sample("schools.json", "out", &["--draws", "12"]).ends_with(0);
-    let whole = folder.read("out/chain-1.draws");
-    assert_eq!(whole.len(), HEADER + 12 * RECORD);
+    let bytes = folder.read("out/chain-1.draws");
+    assert_eq!(bytes.len(), HEADER + 12 * RECORD);
     let complete = read_run(&folder.path("out")).unwrap().posterior.chains.remove(1);
-    for size in HEADER..=whole.len() {
-        fs::write(folder.path("out/chain-1.draws"), &whole[..size]).unwrap();
+    for size in HEADER..=bytes.len() {
+        fs::write(folder.path("out/chain-1.draws"), &bytes[..size]).unwrap();
         let run = read_run(&folder.path("out")).unwrap();
         let chain = &run.posterior.chains[1];
         let n = (size - HEADER) / RECORD;
         assert_eq!(chain.infos, complete.infos[..n], "{size} bytes");
         assert_eq!(chain.values, complete.values[..10 * n]);
-        assert_eq!(run.notes.is_empty(), size == whole.len(), "{size} bytes: {:?}", run.notes);
+        assert_eq!(run.notes.is_empty(), size == bytes.len(), "{size} bytes: {:?}", run.notes);
     }
-    fs::write(folder.path("out/chain-1.draws"), &whole[..HEADER + 5 * RECORD + 7]).unwrap();
+    fs::write(folder.path("out/chain-1.draws"), &bytes[..HEADER + 5 * RECORD + 7]).unwrap();
     let ran = folder.exmc(&["summary", "out", "--json"]).ends_with(0);
     assert_eq!(ran.json()["run"]["draws"], serde_json::json!([12, 5, 12, 12]));
     assert!(ran.stderr.contains("ends in the middle of a draw"), "{ran:?}");
@@ -44,25 +44,25 @@ fn a_file_cut_off_anywhere_gives_every_whole_draw() {
 fn damage_is_seen_and_what_lies_before_it_is_kept() {
     let folder = Folder::with_models();
     folder.sample("schools.json", "out", &["--draws", "12"]).ends_with(0);
-    let whole = folder.read("out/chain-2.draws");
-    for at in [HEADER + 4 * RECORD, HEADER + 4 * RECORD + 21, HEADER + 5 * RECORD - 1] {
-        let mut damaged = whole.clone();
-        damaged[at] ^= 16;
+    let bytes = folder.read("out/chain-2.draws");
+    for index in [HEADER + 4 * RECORD, HEADER + 4 * RECORD + 21, HEADER + 5 * RECORD - 1] {
+        let mut damaged = bytes.clone();
+        damaged[index] ^= 16;
         fs::write(folder.path("out/chain-2.draws"), &damaged).unwrap();
         let run = read_run(&folder.path("out")).unwrap();
-        assert_eq!(run.posterior.chains[2].infos.len(), 4, "byte {at}");
+        assert_eq!(run.posterior.chains[2].infos.len(), 4, "byte {index}");
         assert!(run.notes[0].contains("damaged at record 4"), "{:?}", run.notes);
     }
     // A record that is whole but not the next one.
-    let mut doubled = whole[..HEADER + 4 * RECORD].to_vec();
-    doubled.extend_from_slice(&whole[HEADER + 3 * RECORD..]);
+    let mut doubled = bytes[..HEADER + 4 * RECORD].to_vec();
+    doubled.extend_from_slice(&bytes[HEADER + 3 * RECORD..]);
     fs::write(folder.path("out/chain-2.draws"), &doubled).unwrap();
     let run = read_run(&folder.path("out")).unwrap();
     assert_eq!(run.posterior.chains[2].infos.len(), 4);
 
-    for (at, message) in [(0, "has no header"), (8, "has format version"), (24, "another run")] {
-        let mut foreign = whole.clone();
-        foreign[at] ^= 1;
+    for (index, message) in [(0, "has no header"), (8, "has format version"), (24, "another run")] {
+        let mut foreign = bytes.clone();
+        foreign[index] ^= 1;
         fs::write(folder.path("out/chain-2.draws"), &foreign).unwrap();
         let ran = folder.exmc(&["summary", "out"]).ends_with(4);
         assert!(ran.stderr.contains(message) && ran.stderr.contains("chain-2.draws"), "{ran:?}");

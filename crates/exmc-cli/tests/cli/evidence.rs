@@ -84,8 +84,8 @@ fn refits_folds_and_pages_show_how_a_model_predicts() {
     assert!(observations.iter().all(|o| o["pareto_k"].as_f64().unwrap() <= 0.7));
     let fold = folder.exmc(&["loo", "one", "--k-fold", "8", "--json"]).ends_with(0).json();
     // Both estimate the same sum; refits have a Monte Carlo error of about 0.05.
-    let of = |json: &serde_json::Value, name: &str| json[name].as_f64().unwrap();
-    assert!((of(&exact, "elpd_loo") - of(&fold, "elpd_kfold")).abs() < 0.5);
+    let estimate = |json: &serde_json::Value, name: &str| json[name].as_f64().unwrap();
+    assert!((estimate(&exact, "elpd_loo") - estimate(&fold, "elpd_kfold")).abs() < 0.5);
     folder.exmc(&["loo", "one", "--group", "half", "--exact"]).ends_with(0);
     let halves = ["loo", "one", "--group", "half", "--k-fold", "3"];
     assert!(folder.exmc(&halves).ends_with(2).stderr.contains("at most 2"));
@@ -128,7 +128,7 @@ fn a_program_without_quantities_is_checked_by_its_statements() {
     folder.exmc(&run).ends_with(0);
     let ran = folder.exmc(&["predict", "run", "--out", "drawn", "--json"]).ends_with(0).json();
     let names = ran["parameters"].as_array().unwrap().iter();
-    let names: Vec<&str> = names.map(|own| own["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = names.map(|parameter| parameter["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["y[1]", "y[2]", "y[3]", "y[4]", "y[5]"]);
     // Outcomes around 0.02 + 0.97 x, whose deviation is that of the noise and of the line.
     let middle = &ran["parameters"][2];
@@ -195,9 +195,9 @@ fn a_fix_is_a_new_run_beside_the_old_one() {
     let before = folder.read("run/run.json");
     let json = folder.exmc(&["diagnose", "run", "--fix", "--json"]).ends_with(0).json();
     let fixed = &json["fixed"];
-    let of = |when: &str, what: &str| fixed[when][what].as_f64().unwrap();
-    assert!(of("after", "warnings") < of("before", "warnings"), "{fixed}");
-    assert!(of("after", "least_ess_bulk") > of("before", "least_ess_bulk"));
+    let fixed_number = |when: &str, what: &str| fixed[when][what].as_f64().unwrap();
+    assert!(fixed_number("after", "warnings") < fixed_number("before", "warnings"), "{fixed}");
+    assert!(fixed_number("after", "least_ess_bulk") > fixed_number("before", "least_ess_bulk"));
     assert_eq!(fixed["directory"], "run-fixed");
     assert_eq!(folder.read("run/run.json"), before);
     folder.exmc(&["summary", "run-fixed"]).ends_with(0);

@@ -61,8 +61,8 @@ fn loo_of_a_json_model_is_that_of_the_stan_program_that_records_it() {
     folder.sample("schools.json", "computed", &more).ends_with(0);
     let data = [&more[..], &["--data", "schools-data.json"]].concat();
     folder.sample("schools.stan", "recorded", &data).ends_with(0);
-    let of = |run: &str| folder.exmc(&["loo", run, "--json"]).ends_with(0).json();
-    let (computed, recorded) = (of("computed"), of("recorded"));
+    let loo = |run: &str| folder.exmc(&["loo", run, "--json"]).ends_with(0).json();
+    let (computed, recorded) = (loo("computed"), loo("recorded"));
     for json in [&computed, &recorded] {
         let observations = json["observations"].as_array().unwrap();
         assert_eq!((observations.len(), &json["draws"]), (8, &4000.into()));
@@ -103,8 +103,8 @@ fn loo_of_a_program_is_that_of_its_statements_on_data() {
     let more = ["--data", "data.json", "--draws", "400", "--warmup", "400", "--seed", "3"];
     folder.sample("without.stan", "found", &more).ends_with(0);
     folder.sample("with.stan", "recorded", &more).ends_with(0);
-    let of = |run: &str| folder.exmc(&["loo", run, "--json"]).ends_with(0).json();
-    let (found, recorded) = (of("found"), of("recorded"));
+    let loo = |run: &str| folder.exmc(&["loo", run, "--json"]).ends_with(0).json();
+    let (found, recorded) = (loo("found"), loo("recorded"));
     let each = |json: &Value| json["observations"].as_array().unwrap().clone();
     assert_eq!(each(&found).len(), 8);
     for (k, (a, b)) in each(&found).iter().zip(&each(&recorded)).enumerate() {

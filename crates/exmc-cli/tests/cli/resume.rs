@@ -54,8 +54,8 @@ fn cut_off(folder: &Folder, args: &[&str], run: &str, bytes: u64, signal: &str) 
 /// Kills at several places, goes on (killed again), and compares with a run that was not killed.
 #[cfg(unix)]
 fn survives(folder: &Folder, sample: &[&str], chains: usize) {
-    let whole = [&["sample"], sample, &["--out", "whole", "-q"]].concat();
-    folder.exmc(&whole).ends_with(0);
+    let uninterrupted = [&["sample"], sample, &["--out", "whole", "-q"]].concat();
+    folder.exmc(&uninterrupted).ends_with(0);
     let expected = draws(folder, "whole", chains);
     let length = expected[0].len() as u64;
     for (k, (first, second, signal)) in
@@ -69,16 +69,16 @@ fn survives(folder: &Folder, sample: &[&str], chains: usize) {
         cut_off(folder, &args, &run, first, signal);
         if folder.path(&format!("{run}/run.json")).exists() {
             let part = read_run(&folder.path(&run)).unwrap();
-            for (chain, whole) in part.posterior.chains.iter().zip(&expected) {
+            for (chain, complete) in part.posterior.chains.iter().zip(&expected) {
                 let n = chain.infos.len();
                 let size = if n == 0 {
                     32
                 } else {
-                    (whole.len() - 32) / part.record.config.draws as usize * n + 32
+                    (complete.len() - 32) / part.record.config.draws as usize * n + 32
                 };
                 assert_eq!(
                     folder.read(&format!("{run}/chain-{}.draws", chain.chain))[..size],
-                    whole[..size]
+                    complete[..size]
                 );
             }
             // The sources are no longer needed.
@@ -249,8 +249,8 @@ fn chains_whose_time_was_up_are_no_chains_that_have_all_their_draws() {
     assert_eq!(outcomes(&folder, "tasks"), stopped);
     folder.exmc(&["resume", "tasks", "-q"]).ends_with(0);
     assert_eq!((outcomes(&folder, "tasks"), made("tasks")), (completed, vec![300; 2]));
-    for (part, whole) in draws(&folder, "tasks", 2).iter().zip(draws(&folder, "a", 2)) {
-        assert_eq!(part[..], whole[..part.len()]);
+    for (part, complete) in draws(&folder, "tasks", 2).iter().zip(draws(&folder, "a", 2)) {
+        assert_eq!(part[..], complete[..part.len()]);
     }
     sample("tasks", &["--draws", "300", "--chain", "0"]).ends_with(0);
     assert_eq!(outcomes(&folder, "tasks").0, RunStatus::Completed);

@@ -181,11 +181,11 @@ fn columns_of_tuples_and_complex_numbers_are_named_as_by_cmdstan() {
     folder.exmc(&[&args[..], &["--out", "run"]].concat()).ends_with(0);
     let csv = String::from_utf8(folder.read("run/c_1.csv")).unwrap();
     let header = csv.lines().find(|line| !line.starts_with('#')).unwrap();
-    let own = header.split_once(",energy__,").unwrap().1;
+    let columns = header.split_once(",energy__,").unwrap().1;
     let complex = "z.real,z.imag,m.1.1.real,m.1.1.imag,m.2.1.real,m.2.1.imag,m.1.2.real,m.1.2.imag,m.2.2.real,m.2.2.imag";
     let tuples =
         "t:1,t:2.1,t:2.2,a.1.1:1,a.1.1:2.real,a.1.1:2.imag,a.2.1:1,a.2.1:2.real,a.2.1:2.imag";
-    assert_eq!(own, format!("x,{complex},{tuples}"));
+    assert_eq!(columns, format!("x,{complex},{tuples}"));
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn effects_are_integrated_out_and_drawn_again() {
         let record = folder.read(&format!("{out}/run.json"));
         let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
         let all = record["coordinates"].as_array().unwrap().clone();
-        all.iter().map(|own| own["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        all.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let ran = sample("run", &["--format", "stan-csv"]).ends_with(0);
     let said = "integrated out: `theta` (8 coordinates); each draw has them from their normal";
@@ -381,8 +381,8 @@ fn effects_are_integrated_out_and_drawn_again() {
     // the seed is fixed.
     let summary = ran.json();
     for (name, expected) in [("theta[1]", 6.15), ("tau", 3.6)] {
-        let own = parameter(&summary, name);
-        let (mean, error) = (own["mean"].as_f64().unwrap(), own["mcse_mean"].as_f64().unwrap());
+        let parameter_summary = parameter(&summary, name);
+        let (mean, error) = (parameter_summary["mean"].as_f64().unwrap(), parameter_summary["mcse_mean"].as_f64().unwrap());
         assert!((mean - expected).abs() < 5.0 * error + 0.05, "{name}: {mean}");
     }
     // The funnel is gone: with theta sampled, as written, tau has some dozens of effective draws.

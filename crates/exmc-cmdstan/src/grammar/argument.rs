@@ -121,7 +121,7 @@ pub(crate) struct Argument {
 /// What parsing came to.
 pub(crate) struct Parser<'a> {
     pub(crate) args: &'a [String],
-    pub(crate) at: usize,
+    pub(crate) index: usize,
     pub(crate) errors: Vec<String>,
     /// Help that was asked for, in the middle of the arguments.
     pub(crate) help: Option<String>,
@@ -134,12 +134,12 @@ pub(crate) fn split(argument: &str) -> (&str, &str) {
 
 impl Parser<'_> {
     fn next(&self) -> Option<&str> {
-        self.args.get(self.at).map(String::as_str)
+        self.args.get(self.index).map(String::as_str)
     }
 
     /// Nothing more is read.
     fn stop(&mut self) {
-        self.at = self.args.len();
+        self.index = self.args.len();
     }
 }
 
@@ -224,12 +224,12 @@ impl Argument {
                         parser.errors.push(format!("{name} is given twice."));
                         return false;
                     }
-                    let Some(own) = arguments.iter_mut().find(|a| a.name == key) else { break };
-                    let is_valued = matches!(own.kind, Kind::Single { .. } | Kind::List { .. });
+                    let Some(argument) = arguments.iter_mut().find(|a| a.name == key) else { break };
+                    let is_valued = matches!(argument.kind, Kind::Single { .. } | Kind::List { .. });
                     if !is_valued {
-                        parser.at += 1;
+                        parser.index += 1;
                     }
-                    if !own.parse(parser) {
+                    if !argument.parse(parser) {
                         return false;
                     }
                 }
@@ -238,7 +238,7 @@ impl Argument {
             Kind::List { values, chosen, given, .. } => {
                 let Some(next) = parser.next() else { return true };
                 let value = split(next).1.to_owned();
-                parser.at += 1;
+                parser.index += 1;
                 let Some(k) = values.iter().position(|v| v.name == value) else {
                     let names: Vec<&str> = values.iter().map(|v| v.name).collect();
                     parser.errors.push(format!("{value} is not a valid value for \"{name}\""));
@@ -252,7 +252,7 @@ impl Argument {
             Kind::Single { value, range, given, .. } => {
                 let Some(next) = parser.next() else { return true };
                 let text = split(next).1.to_owned();
-                parser.at += 1;
+                parser.index += 1;
                 match value.parse(&text).filter(|proposed| range.holds(proposed)) {
                     Some(proposed) => {
                         (*value, *given) = (proposed, true);
@@ -281,13 +281,13 @@ impl Argument {
                 lines.push(format!("{indent}{name}"));
                 arguments.iter().for_each(|a| a.write(lines, depth + 1));
             }
-            Kind::List { values, default: own, chosen, .. } => {
-                let (value, mark) = (values[*chosen].name, default(own == chosen));
+            Kind::List { values, default: default_index, chosen, .. } => {
+                let (value, mark) = (values[*chosen].name, default(default_index == chosen));
                 lines.push(format!("{indent}{name} = {value}{mark}"));
                 values[*chosen].write(lines, depth + 1);
             }
-            Kind::Single { default: own, value, .. } => {
-                let (text, mark) = (value.text(), default(own == value));
+            Kind::Single { default: default_value, value, .. } => {
+                let (text, mark) = (value.text(), default(default_value == value));
                 lines.push(format!("{indent}{name} = {text}{mark}"));
             }
         }

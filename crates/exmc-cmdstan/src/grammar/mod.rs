@@ -41,10 +41,10 @@ pub(crate) fn read(program: &str, args: &[String], clock: u32) -> Asked {
         return Asked::Wrong { errors: Vec::new(), usage: Some(usage(program, &all)) };
     }
     let args: Vec<String> = args.iter().map(|a| with_method(&all, a)).collect();
-    let mut parser = Parser { args: &args, at: 0, errors: Vec::new(), help: None };
+    let mut parser = Parser { args: &args, index: 0, errors: Vec::new(), help: None };
     let mut seen: Vec<&str> = Vec::new();
     let (mut is_valid, mut has_method) = (true, false);
-    while let Some(next) = args.get(parser.at) {
+    while let Some(next) = args.get(parser.index) {
         match next.as_str() {
             "help" => return Asked::Help(usage(program, &all)),
             "help-all" => {
@@ -58,8 +58,8 @@ pub(crate) fn read(program: &str, args: &[String], clock: u32) -> Asked {
         }
         let key = split(next).0;
         has_method |= key == "method";
-        let own = all.iter_mut().find(|a| a.name == key && !seen.contains(&a.name));
-        let Some(own) = own else {
+        let argument = all.iter_mut().find(|a| a.name == key && !seen.contains(&a.name));
+        let Some(argument) = argument else {
             parser.errors.push(format!("{next} is either mistyped or misplaced."));
             if key == "opencl" {
                 parser.errors.push("exmc has no OpenCL: leave `opencl` out.".to_owned());
@@ -81,11 +81,11 @@ pub(crate) fn read(program: &str, args: &[String], clock: u32) -> Asked {
             is_valid = false;
             break;
         };
-        seen.push(own.name);
-        if matches!(own.kind, Kind::Category(_) | Kind::Mark) {
-            parser.at += 1;
+        seen.push(argument.name);
+        if matches!(argument.kind, Kind::Category(_) | Kind::Mark) {
+            parser.index += 1;
         }
-        is_valid &= own.parse(&mut parser);
+        is_valid &= argument.parse(&mut parser);
         if let Some(help) = parser.help.take() {
             return Asked::Help(help);
         }
@@ -148,7 +148,7 @@ fn usage(program: &str, all: &[Argument]) -> String {
 
 impl Arguments {
     /// An argument that the tree has.
-    fn at(&self, path: &str) -> &Argument {
+    fn argument(&self, path: &str) -> &Argument {
         let mut names = path.split('/');
         let first = names.next().unwrap_or_default();
         let rest: Vec<&str> = names.collect();
@@ -157,7 +157,7 @@ impl Arguments {
     }
 
     fn value(&self, path: &str) -> &Value {
-        match &self.at(path).kind {
+        match &self.argument(path).kind {
             Kind::Single { value, .. } => value,
             _ => panic!("`{path}` has no value"),
         }
@@ -206,12 +206,12 @@ impl Arguments {
 
     /// The chosen element of a list.
     pub(crate) fn choice(&self, path: &str) -> &'static str {
-        self.at(path).choice().unwrap_or_else(|| panic!("`{path}` is no list"))
+        self.argument(path).choice().unwrap_or_else(|| panic!("`{path}` is no list"))
     }
 
     /// Whether the command line has it.
     pub(crate) fn is_given(&self, path: &str) -> bool {
-        match &self.at(path).kind {
+        match &self.argument(path).kind {
             Kind::Single { given, .. } | Kind::List { given, .. } => *given,
             Kind::Category(_) | Kind::Mark => false,
         }

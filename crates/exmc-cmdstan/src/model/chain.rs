@@ -62,7 +62,7 @@ impl Plan {
         let is_as_written = !engaged
             || save_metric
             || !args.text("output/diagnostic_file").is_empty()
-            || ["metric", "metric_file", "stepsize"].iter().any(|own| args.is_given(&hmc(own)));
+            || ["metric", "metric_file", "stepsize"].iter().any(|option| args.is_given(&hmc(option)));
         Self {
             is_as_written,
             kind: args.choice(&hmc("metric")),
@@ -180,17 +180,17 @@ impl<'a> Chain<'a> {
         let mut file = Csv::create(draws, self.digits, &self.header)?;
         file.names(&self.columns.behind(&STATISTICS))?;
         file.flush()?;
-        let own = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        own.file = Some(file);
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.file = Some(file);
         if let Some(path) = diagnostic {
             let mut file = Csv::create(path, self.digits, &self.header)?;
             file.comment("The momenta p_* are not kept, and NaN here.")?;
             let names = STATISTICS.iter().map(|name| (*name).to_owned());
             let coordinates = &self.coordinates;
-            let of = |mark: &'static str| coordinates.iter().map(move |n| format!("{mark}{n}"));
-            let names: Vec<String> = names.chain(of("")).chain(of("p_")).chain(of("g_")).collect();
+            let marked_names = |mark: &'static str| coordinates.iter().map(move |n| format!("{mark}{n}"));
+            let names: Vec<String> = names.chain(marked_names("")).chain(marked_names("p_")).chain(marked_names("g_")).collect();
             file.names(&names)?;
-            own.diagnostic = Some(file);
+            state.diagnostic = Some(file);
         }
         self.metric_path = metric.to_owned();
         Ok(self)
@@ -263,9 +263,9 @@ impl<'a> Chain<'a> {
 
     /// The metric over Stan's coordinates: the sampler's own, or the variances of warmup draws
     /// where it is of other coordinates.
-    fn metric(&self, state: &State<'_>, own: &InverseMetric) -> Written {
+    fn metric(&self, state: &State<'_>, adapted: &InverseMetric) -> Written {
         if self.plan.is_as_written {
-            return Written::of(own, self.order, self.plan.kind);
+            return Written::of(adapted, self.order, self.plan.kind);
         }
         let draws = &state.for_variances;
         let n = draws.len() as f64;
@@ -310,15 +310,15 @@ impl<'a> Chain<'a> {
     fn progress(&self, is_warmup: bool, index: u64) {
         let Plan { refresh, warmup, draws, .. } = *self.plan;
         let (before, all) = (if is_warmup { 0 } else { warmup }, warmup + draws);
-        let at = before + index + 1;
-        if refresh == 0 || !(index == 0 || at == all || (index + 1).is_multiple_of(refresh)) {
+        let iteration = before + index + 1;
+        if refresh == 0 || !(index == 0 || iteration == all || (index + 1).is_multiple_of(refresh)) {
             return;
         }
         let width = all.to_string().len();
-        let percent = 100 * at / all;
+        let percent = 100 * iteration / all;
         let phase = if is_warmup { "(Warmup)" } else { "(Sampling)" };
         let prefix = &self.prefix;
-        say(&format!("{prefix}Iteration: {at:>width$} / {all} [{percent:>3}%]  {phase}"));
+        say(&format!("{prefix}Iteration: {iteration:>width$} / {all} [{percent:>3}%]  {phase}"));
     }
 
     fn see(&self, state: &mut State<'_>, draw: &Draw<'_>) -> Result<(), Failure> {
@@ -367,11 +367,11 @@ impl<'a> Chain<'a> {
             file.row(statistics.iter().copied().chain(self.columns.values(row)))?;
         }
         if let Some(file) = &mut state.diagnostic {
-            let at = |values: &[f64], i: &usize| values[*i];
+            let element = |values: &[f64], i: &usize| values[*i];
             let places = || self.order.iter();
-            let row = places().map(|i| at(draw.position, i));
+            let row = places().map(|i| element(draw.position, i));
             let row = row.chain(places().map(|_| f64::NAN));
-            let row = row.chain(places().map(|i| at(draw.gradient, i)));
+            let row = row.chain(places().map(|i| element(draw.gradient, i)));
             file.row(statistics.iter().copied().chain(row))?;
         }
         Ok(())

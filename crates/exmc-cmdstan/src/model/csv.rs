@@ -13,8 +13,8 @@ pub(super) fn split_ending(name: &str) -> (&str, &str) {
     let file = name.rsplit('/').next().unwrap_or(name);
     match file.rfind('.') {
         // A leading point, `.` and `..` are no ending.
-        Some(at) if at > 0 && at + 1 < file.len() && !file[..at].ends_with('.') => {
-            name.split_at(name.len() - file.len() + at)
+        Some(point) if point > 0 && point + 1 < file.len() && !file[..point].ends_with('.') => {
+            name.split_at(name.len() - file.len() + point)
         }
         _ => (name, ""),
     }
@@ -22,8 +22,8 @@ pub(super) fn split_ending(name: &str) -> (&str, &str) {
 
 /// The file's name for each chain: `STEM[TAG][_ID]ENDING`; the number only of several.
 pub(super) fn file_names(name: &str, tag: &str, ending: &str, n: u64, id: u64) -> Vec<String> {
-    let (stem, own) = split_ending(name);
-    let ending = if ending != ".csv" || own.is_empty() { ending } else { own };
+    let (stem, given_ending) = split_ending(name);
+    let ending = if ending != ".csv" || given_ending.is_empty() { ending } else { given_ending };
     let number = |k: u64| if n == 1 { String::new() } else { format!("_{}", id + k) };
     (0..n).map(|k| format!("{stem}{tag}{}{ending}", number(k))).collect()
 }

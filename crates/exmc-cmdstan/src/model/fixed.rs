@@ -37,11 +37,11 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         let mut row = vec![0.0; recording.width()];
         let began = Instant::now();
         for index in 0..draws {
-            let at = index + 1;
-            if refresh > 0 && (index == 0 || at == draws || at.is_multiple_of(refresh)) {
-                let (width, percent) = (draws.to_string().len(), 100 * at / draws);
+            let iteration = index + 1;
+            if refresh > 0 && (index == 0 || iteration == draws || iteration.is_multiple_of(refresh)) {
+                let (width, percent) = (draws.to_string().len(), 100 * iteration / draws);
                 say(&format!(
-                    "{prefix}Iteration: {at:>width$} / {draws} [{percent:>3}%]  (Sampling)"
+                    "{prefix}Iteration: {iteration:>width$} / {draws} [{percent:>3}%]  (Sampling)"
                 ));
             }
             if !index.is_multiple_of(thin) {

@@ -31,7 +31,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         let name = &run.payload.name;
         return Err(Failure::new(format!("Model {name} has no parameters, nothing to estimate.")));
     }
-    if bound.quantities().is_none_or(|own| own.variables().is_empty()) {
+    if bound.quantities().is_none_or(|quantities| quantities.variables().is_empty()) {
         return Err(Failure::exception("Model doesn't generate any quantities of interest."));
     }
     let made = generated_variables(bound);
@@ -77,9 +77,9 @@ pub(super) fn read(path: &str, bound: &BoundModel) -> Result<StanCsv, Failure> {
     let draws = read_stan_csv(&[path]).map_err(|error| mismatch(path, error))?;
     let given = &draws.posterior.variables;
     let layout = &bound.compiled().lowered().layout;
-    let own = variables(bound);
+    let recorded = variables(bound);
     // A parameter that is recorded in parts, as a complex number is, has no column of its own name.
-    let named = own.iter().filter(|v| layout.iter().any(|entry| entry.name == v.name));
+    let named = recorded.iter().filter(|v| layout.iter().any(|entry| entry.name == v.name));
     for variable in named {
         let found = given.iter().find(|v| v.name == variable.name && v.shape == variable.shape);
         if found.is_none() && !variable.is_empty() {

@@ -23,11 +23,11 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     let mut config = OptimizeConfig::default();
     (config.seed, config.initial_radius) = (run.chain_seed(run.id), inits.radius);
     config.iterations = 0;
-    let at = optimize(bound, &start, &config, |_| std::ops::ControlFlow::Break(()))?;
+    let evaluated = optimize(bound, &start, &config, |_| std::ops::ControlFlow::Break(()))?;
     let mut density = bound.instance();
-    let dim = at.position.len();
+    let dim = evaluated.position.len();
     let mut gradient = vec![0.0; dim];
-    let logp = density.logp_grad(&at.position, &mut gradient)?;
+    let logp = density.logp_grad(&evaluated.position, &mut gradient)?;
     let mut lines = vec![
         "TEST GRADIENT MODE".to_owned(),
         String::new(),
@@ -39,9 +39,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         ),
     ];
     let (mut unused, mut wrong) = (vec![0.0; dim], 0);
-    let mut point = at.position.clone();
+    let mut point = evaluated.position.clone();
     for (index, place) in model.stan_order().iter().enumerate() {
-        let value = at.position[*place];
+        let value = evaluated.position[*place];
         let mut near = |x: f64| {
             point[*place] = x;
             let logp = density.logp_grad(&point, &mut unused);
@@ -52,9 +52,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         let difference = (near(above) - near(below)) / (above - below);
         let error = gradient[*place] - difference;
         wrong += i32::from(error.is_nan() || error.abs() > bound_of_error);
-        let [value, own, difference, error] =
+        let [value, slope, difference, error] =
             [value, gradient[*place], difference, error].map(|x| general(x, 6));
-        lines.push(format!("{index:>10}{value:>16}{own:>16}{difference:>16}{error:>16}"));
+        lines.push(format!("{index:>10}{value:>16}{slope:>16}{difference:>16}{error:>16}"));
     }
     let names = model.coordinate_names();
     let mut file = Csv::create(args.text("output/file"), run.digits, &run.header())?;

@@ -47,10 +47,10 @@ pub(super) fn read_data(path: &str) -> Result<DataText, Failure> {
 pub(super) fn chain_files(path: &str, n: u64, id: u64) -> Vec<String> {
     if n > 1 && !path.is_empty() {
         let (stem, ending) = split_ending(path);
-        let own = file_names(stem, "", ending, n, id);
-        let own: Vec<String> = own;
-        if own.first().is_some_and(|first| fs::metadata(first).is_ok()) {
-            return own;
+        let files = file_names(stem, "", ending, n, id);
+        let files: Vec<String> = files;
+        if files.first().is_some_and(|first| fs::metadata(first).is_ok()) {
+            return files;
         }
     }
     vec![path.to_owned(); n as usize]

@@ -70,9 +70,9 @@ fn read_positions(path: &str, model: &StanModel) -> Result<Vec<Vec<f64>>, Failur
         .into_iter()
         .map(|row| {
             if row.len() != order.len() {
-                let (own, found) = (order.len(), row.len());
+                let (expected, found) = (order.len(), row.len());
                 return Err(wrong(format!(
-                    "Incorrect number of unconstrained parameters provided! Model has {own} \
+                    "Incorrect number of unconstrained parameters provided! Model has {expected} \
                      parameters but {found} were found."
                 )));
             }

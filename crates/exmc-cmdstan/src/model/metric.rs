@@ -39,9 +39,9 @@ pub(super) fn read(path: &str, order: &[usize], dense: bool) -> Result<InverseMe
             let found = row.len();
             return Err(wrong(&format!("expected {dim} elements, found {found}")));
         }
-        let mut own = vec![0.0; dim];
-        row.iter().enumerate().for_each(|(i, x)| own[place(i)] = *x);
-        return Ok(InverseMetric::Diagonal(own));
+        let mut variances = vec![0.0; dim];
+        row.iter().enumerate().for_each(|(i, x)| variances[place(i)] = *x);
+        return Ok(InverseMetric::Diagonal(variances));
     }
     let is_square = given.len() == dim && given.iter().all(|row| row.len() == dim);
     if !is_square || !entry[0].is_array() {

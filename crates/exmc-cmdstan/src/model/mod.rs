@@ -140,12 +140,12 @@ fn threads_of_environment() -> Option<i64> {
 
 /// The environment and the argument must not say different things, as in CmdStan.
 fn check_threads(arguments: &Arguments) -> Result<(), Failure> {
-    let own = arguments.int("num_threads");
+    let threads = arguments.int("num_threads");
     match threads_of_environment() {
-        Some(other) if arguments.is_given("num_threads") && other != own && other != 1 => {
+        Some(other) if arguments.is_given("num_threads") && other != threads && other != 1 => {
             Err(Failure::new(format!(
-                "STAN_NUM_THREADS= {other} but argument num_threads= {own}. Please either only set \
-                 one or make sure they are equal."
+                "STAN_NUM_THREADS= {other} but argument num_threads= {threads}. Please either only \
+                 set one or make sure they are equal."
             )))
         }
         _ => Ok(()),
@@ -161,7 +161,7 @@ fn version_lines() -> Vec<String> {
 fn info_lines(payload: &Payload) -> Vec<String> {
     let mut lines = version_lines();
     for switch in SWITCHES {
-        let is_on = payload.switches.iter().any(|own| own == switch);
+        let is_on = payload.switches.iter().any(|active_switch| active_switch == switch);
         lines.push(format!("{switch}={is_on}"));
     }
     lines

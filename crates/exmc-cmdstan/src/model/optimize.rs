@@ -166,8 +166,8 @@ fn search(
     let from = Start::At(first.position);
     let result = maximise(&mut watched, &from, config, |iteration| {
         let points = seen.take();
-        let own = points.iter().rev().find(|(logp, _)| *logp == iteration.logp);
-        let told = own.map_or(Ok(()), |(logp, position)| see(*logp, position));
+        let accepted = points.iter().rev().find(|(logp, _)| *logp == iteration.logp);
+        let told = accepted.map_or(Ok(()), |(logp, position)| see(*logp, position));
         if refresh > 0 && (iteration.number == 1 || iteration.number.is_multiple_of(refresh)) {
             let [logp, norm] = [iteration.logp, iteration.gradient_norm].map(|x| general(x, 6));
             say(&head);

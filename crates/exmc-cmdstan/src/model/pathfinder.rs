@@ -71,9 +71,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         for (path, id) in (0..).zip(&ids) {
             // A path that could not start has no file.
             let name = &names[(id - run.id) as usize];
-            let own: Vec<MultiPathDraw> =
+            let path_draws: Vec<MultiPathDraw> =
                 all.draws.iter().filter(|draw| draw.path == path).cloned().collect();
-            write(run, bound, name, (config.seed, &ids), &own)?;
+            write(run, bound, name, (config.seed, &ids), &path_draws)?;
         }
     }
     Ok(())

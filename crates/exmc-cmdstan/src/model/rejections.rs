@@ -15,14 +15,14 @@ const MAX_TOLD: u32 = 100;
 /// The model that a chain samples, which tells of rejections. `written` is over Stan's coordinates;
 /// lines begin with `prefix`.
 pub(super) fn told(bound: &BoundModel, written: &StanModel, prefix: &str) -> BoundModel {
-    let (own, written, prefix) = (bound.clone(), written.clone(), prefix.to_owned());
+    let (sampled, written, prefix) = (bound.clone(), written.clone(), prefix.to_owned());
     let count = AtomicU32::new(0);
     bound.clone().witnessed(move |position, has_started| {
         // While a chain looks for its start, only the last reason counts, and is told elsewhere.
         if !has_started || count.load(Ordering::Relaxed) >= MAX_TOLD {
             return;
         }
-        if let Some(reason) = reason(position, &own, &written) {
+        if let Some(reason) = reason(position, &sampled, &written) {
             complain(&format!(
                 "{prefix}Informational Message: The current Metropolis proposal is about to be \
                  rejected because of the following issue:\n\
@@ -48,18 +48,18 @@ fn reason(position: &[f64], bound: &BoundModel, written: &StanModel) -> Option<S
     if changed(bound).is_empty() && bound.integrated_out().next().is_none() {
         return said(position);
     }
-    let whole = written.bound();
-    let layout = &whole.compiled().lowered().layout;
+    let written_bound = written.bound();
+    let layout = &written_bound.compiled().lowered().layout;
     let mut values = bound.constrain(position).ok()?;
     values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
-    said(&whole.unconstrain(&values).ok()?)
+    said(&written_bound.unconstrain(&values).ok()?)
 }
 
 /// Names of variables that are sampled in other coordinates than the program's.
 pub(super) fn changed(bound: &BoundModel) -> Vec<&str> {
     let coordinates = bound.coordinates().unwrap_or_default().iter();
     coordinates
-        .filter(|own| own.shares.iter().any(|share| *share != own.written))
-        .map(|own| own.name.as_str())
+        .filter(|coordinate| coordinate.shares.iter().any(|share| *share != coordinate.written))
+        .map(|coordinate| coordinate.name.as_str())
         .collect()
 }

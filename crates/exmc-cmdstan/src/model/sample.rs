@@ -72,13 +72,13 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     };
     let metrics = csv::file_names(args.text("output/file"), "_metric", ".json", n, run.id);
     for k in 0..n as usize {
-        let mut own = config.clone();
-        own.seed = run.chain_seed(run.id + k as u64);
-        own.warm_start = warm.as_ref().map(|all| all[k].clone());
-        let chain = Chain::create(run, &plan, (&written, &bound), own.seed, k as u64)?;
+        let mut chain_config = config.clone();
+        chain_config.seed = run.chain_seed(run.id + k as u64);
+        chain_config.warm_start = warm.as_ref().map(|all| all[k].clone());
+        let chain = Chain::create(run, &plan, (&written, &bound), chain_config.seed, k as u64)?;
         let chain = chain.with_files(&outputs[k], diagnostics.get(k), &metrics[k])?;
         let told = rejections::told(&bound, &written, chain.prefix());
-        chains.push((told, own, starts[k].clone(), chain));
+        chains.push((told, chain_config, starts[k].clone(), chain));
     }
     if run.id == 0 || n > 1 || !plan.is_as_written {
         tell_changes(&bound);
@@ -114,8 +114,8 @@ fn sample_all(
     let next = AtomicUsize::new(0);
     let failed: Mutex<Option<Failure>> = Mutex::new(None);
     let work = || {
-        while let Some(own) = chains.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (bound, config, start, chain) = own;
+        while let Some(job) = chains.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (bound, config, start, chain) = job;
             let starts = if start.is_empty() { &[][..] } else { std::slice::from_ref(start) };
             let sampled = sample_with(bound, config, starts, chain);
             if let Err(failure) = chain.end(sampled) {
@@ -192,7 +192,7 @@ fn config(run: &Run<'_>, radius: f64) -> Result<SamplerConfig, Failure> {
             ("initial_radius", "init"),
             ("target_accept", "delta"),
         ];
-        let name = names.into_iter().find(|(own, _)| text.contains(own));
+        let name = names.into_iter().find(|(candidate, _)| text.contains(candidate));
         let reason = text.split_once(": ").map_or(text.as_str(), |(_, reason)| reason);
         let name = name.map_or("sample", |(_, theirs)| theirs);
         Failure::new(format!("Error: invalid value for {name}: {reason}"))

@@ -77,11 +77,11 @@ fn stand_ins(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         match line.find("#include") {
-            Some(at) if line[..at].trim().is_empty() => {
+            Some(column) if line[..column].trim().is_empty() => {
                 out.push_str(STAND_IN);
-                out.push_str(line[at..].trim_end());
+                out.push_str(line[column..].trim_end());
             }
-            Some(at) if !line[..at].contains("//") => return None,
+            Some(column) if !line[..column].contains("//") => return None,
             _ => out.push_str(line),
         }
         out.push('\n');
@@ -125,7 +125,7 @@ impl Pass {
                 variables
                     .iter_mut()
                     .filter_map(|(_, value)| value.as_mut())
-                    .for_each(|e| self.whole(e));
+                    .for_each(|e| self.delimited(e));
             }
             StatementKind::Function { body, .. } => {
                 if let Some(body) = body {
@@ -134,37 +134,37 @@ impl Pass {
             }
             StatementKind::Assign { target, value, .. } => {
                 self.target(target);
-                self.whole(value);
+                self.delimited(value);
             }
             StatementKind::TargetPlus(value)
             | StatementKind::JacobianPlus(value)
-            | StatementKind::Return(Some(value)) => self.whole(value),
+            | StatementKind::Return(Some(value)) => self.delimited(value),
             StatementKind::Tilde { outcome, args, truncation, .. } => {
                 self.part(outcome);
-                args.iter_mut().for_each(|e| self.whole(e));
+                args.iter_mut().for_each(|e| self.delimited(e));
                 if let Some((lower, upper)) = truncation {
-                    lower.iter_mut().chain(upper).for_each(|e| self.whole(e));
+                    lower.iter_mut().chain(upper).for_each(|e| self.delimited(e));
                 }
             }
-            StatementKind::Call { args, .. } => args.iter_mut().for_each(|e| self.whole(e)),
+            StatementKind::Call { args, .. } => args.iter_mut().for_each(|e| self.delimited(e)),
             StatementKind::Print(items)
             | StatementKind::Reject(items)
             | StatementKind::FatalError(items) => {
                 for item in items {
                     if let PrintItem::Value(value) = item {
-                        self.whole(value);
+                        self.delimited(value);
                     }
                 }
             }
             StatementKind::If { condition, then, otherwise } => {
-                self.whole(condition);
+                self.delimited(condition);
                 self.body(then, false);
                 if let Some(otherwise) = otherwise {
                     self.body(otherwise, true);
                 }
             }
             StatementKind::While { condition, body } => {
-                self.whole(condition);
+                self.delimited(condition);
                 self.body(body, false);
             }
             StatementKind::For { lower, upper, body, .. } => {
@@ -173,7 +173,7 @@ impl Pass {
                 self.body(body, false);
             }
             StatementKind::ForEach { over, body, .. } => {
-                self.whole(over);
+                self.delimited(over);
                 self.body(body, false);
             }
             StatementKind::Block(statements) | StatementKind::Profile { body: statements, .. } => {
@@ -197,10 +197,10 @@ impl Pass {
                     &mut bounds.multiplier,
                 ];
                 bounds.into_iter().flatten().for_each(|e| self.part(e));
-                sizes.iter_mut().for_each(|e| self.whole(e));
+                sizes.iter_mut().for_each(|e| self.delimited(e));
             }
             DeclaredKind::Array { sizes, element } => {
-                sizes.iter_mut().for_each(|e| self.whole(e));
+                sizes.iter_mut().for_each(|e| self.delimited(e));
                 self.declared(element);
             }
             DeclaredKind::Tuple(slots) => slots.iter_mut().for_each(|slot| self.declared(slot)),
@@ -222,7 +222,7 @@ impl Pass {
     fn indices(&mut self, indices: &mut [Index]) {
         for index in indices {
             match index {
-                Index::Expr(expr) => self.whole(expr),
+                Index::Expr(expr) => self.delimited(expr),
                 Index::Range(lower, upper) => {
                     lower.iter_mut().chain(upper).for_each(|e| self.part(e));
                 }
@@ -232,7 +232,7 @@ impl Pass {
 
     /// An expression with a comma, bracket or semicolon on both sides: parentheses around all of it
     /// change nothing.
-    fn whole(&mut self, expr: &mut Expr) {
+    fn delimited(&mut self, expr: &mut Expr) {
         if self.parentheses {
             while let ExprKind::Parenthesised(inner) = &mut expr.kind {
                 let inner = std::mem::replace(&mut **inner, nothing(expr.span));
@@ -259,7 +259,7 @@ impl Pass {
     fn below(&mut self, expr: &mut Expr) {
         match &mut expr.kind {
             ExprKind::Unary(_, a) | ExprKind::Transpose(a) | ExprKind::Field(a, _) => self.part(a),
-            ExprKind::Parenthesised(a) => self.whole(a),
+            ExprKind::Parenthesised(a) => self.delimited(a),
             ExprKind::Binary(_, a, b) => {
                 self.part(a);
                 self.part(b);
@@ -272,7 +272,7 @@ impl Pass {
             ExprKind::Array(items)
             | ExprKind::RowVector(items)
             | ExprKind::Tuple(items)
-            | ExprKind::Call { args: items, .. } => items.iter_mut().for_each(|e| self.whole(e)),
+            | ExprKind::Call { args: items, .. } => items.iter_mut().for_each(|e| self.delimited(e)),
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Imaginary(_)

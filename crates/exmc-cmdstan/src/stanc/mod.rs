@@ -133,18 +133,18 @@ fn error_text(diagnostic: &Diagnostic, sources: &Sources) -> String {
         _ => "Semantic error",
     };
     let rendered = render(diagnostic, sources);
-    let Some(at) = locate(diagnostic.span, sources) else { return format!("{kind}:\n{rendered}") };
-    let end = match at.line == at.end_line {
-        true => format!("column {}", at.end_column - 1),
-        false => format!("line {}, column {}", at.end_line, at.end_column - 1),
+    let Some(location) = locate(diagnostic.span, sources) else { return format!("{kind}:\n{rendered}") };
+    let end = match location.line == location.end_line {
+        true => format!("column {}", location.end_column - 1),
+        false => format!("line {}, column {}", location.end_line, location.end_column - 1),
     };
-    let (file, line, column) = (&at.file, at.line, at.column - 1);
+    let (file, line, column) = (&location.file, location.line, location.column - 1);
     format!("{kind} in '{file}', line {line}, column {column} to {end}:\n{rendered}")
 }
 
 fn warning_text(diagnostic: &Diagnostic, sources: &Sources) -> String {
     let place = locate(diagnostic.span, sources)
-        .map(|at| format!(" in '{}', line {}, column {}", at.file, at.line, at.column - 1));
+        .map(|location| format!(" in '{}', line {}, column {}", location.file, location.line, location.column - 1));
     format!("Warning{}: {}", place.unwrap_or_default(), render(diagnostic, sources))
 }
 
@@ -164,9 +164,9 @@ fn put(text: &str) -> std::io::Result<()> {
 
 /// Where files that a program includes may lie: its own folder, then those that were given.
 fn folders(path: &Path, options: &Options) -> Vec<PathBuf> {
-    let own = path.parent().unwrap_or(Path::new("")).to_owned();
+    let program_folder = path.parent().unwrap_or(Path::new("")).to_owned();
     // Some clients name its own folder too.
     let others: Vec<PathBuf> =
-        options.include_paths.iter().filter(|path| **path != own).cloned().collect();
-    std::iter::once(own).chain(others).collect()
+        options.include_paths.iter().filter(|path| **path != program_folder).cloned().collect();
+    std::iter::once(program_folder).chain(others).collect()
 }

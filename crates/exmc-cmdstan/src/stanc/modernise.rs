@@ -47,11 +47,11 @@ impl Token<'_> {
 /// See the module.
 pub(super) fn modernise(text: &str) -> String {
     let tokens = tokens(text);
-    let is = |at: usize, mark: &str| tokens.get(at).is_some_and(|t| t.text == mark);
-    let (mut out, mut from, mut at) = (String::with_capacity(text.len()), 0, 0);
-    while at < tokens.len() {
-        let first = at;
-        at += 1;
+    let is = |index: usize, mark: &str| tokens.get(index).is_some_and(|t| t.text == mark);
+    let (mut out, mut from, mut index) = (String::with_capacity(text.len()), 0, 0);
+    while index < tokens.len() {
+        let first = index;
+        index += 1;
         let begins = first.checked_sub(1).is_none_or(|before| {
             matches!(tokens[before].text, "{" | "}" | ";" | "(" | "," | ")" | "data")
         });
@@ -74,7 +74,7 @@ pub(super) fn modernise(text: &str) -> String {
         out.push_str(&text[sizes.clone()]);
         out.push(' ');
         out.push_str(text[start..sizes.start].trim_end());
-        (from, at) = (sizes.end, close + 1);
+        (from, index) = (sizes.end, close + 1);
     }
     out.push_str(&text[from..]);
     out
@@ -82,25 +82,25 @@ pub(super) fn modernise(text: &str) -> String {
 
 /// The brackets behind the name of `TYPE<...>[...] name[...];`.
 fn sizes_behind_name(tokens: &[Token<'_>], first: usize) -> Option<(usize, usize)> {
-    let is = |at: usize, mark: &str| tokens.get(at).is_some_and(|t| t.text == mark);
-    let mut at = first + 1;
-    if is(at, "<") {
-        at = matching(tokens, at, "<", ">")? + 1;
+    let is = |index: usize, mark: &str| tokens.get(index).is_some_and(|t| t.text == mark);
+    let mut index = first + 1;
+    if is(index, "<") {
+        index = matching(tokens, index, "<", ">")? + 1;
     }
-    if is(at, "[") {
-        at = matching(tokens, at, "[", "]")? + 1;
+    if is(index, "[") {
+        index = matching(tokens, index, "[", "]")? + 1;
     }
-    if !tokens.get(at)?.is_word() || !is(at + 1, "[") {
+    if !tokens.get(index)?.is_word() || !is(index + 1, "[") {
         return None;
     }
-    let close = matching(tokens, at + 1, "[", "]")?;
-    (is(close + 1, ";") || is(close + 1, "=")).then_some((at + 1, close))
+    let close = matching(tokens, index + 1, "[", "]")?;
+    (is(close + 1, ";") || is(close + 1, "=")).then_some((index + 1, close))
 }
 
 /// The place of the mark that closes the one at `open`. Within parentheses `<` and `>` compare.
 fn matching(tokens: &[Token<'_>], open: usize, opening: &str, closing: &str) -> Option<usize> {
     let (mut depth, mut parentheses) = (0, 0);
-    for (at, token) in tokens.iter().enumerate().skip(open) {
+    for (index, token) in tokens.iter().enumerate().skip(open) {
         match token.text {
             "(" => parentheses += 1,
             ")" => parentheses -= 1,
@@ -110,7 +110,7 @@ fn matching(tokens: &[Token<'_>], open: usize, opening: &str, closing: &str) -> 
             _ => {}
         }
         if depth == 0 {
-            return Some(at);
+            return Some(index);
         }
     }
     None
@@ -119,9 +119,9 @@ fn matching(tokens: &[Token<'_>], open: usize, opening: &str, closing: &str) -> 
 /// Words, numbers and marks of a text, without comments and texts in quotes.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut all = Vec::new();
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let rest = &text[at..];
+    let mut offset = 0;
+    while let Some(c) = text[offset..].chars().next() {
+        let rest = &text[offset..];
         let length = match c {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
@@ -130,17 +130,17 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
             c if c.is_ascii_alphanumeric() || c == '_' => {
                 let end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
                 let length = rest.find(end).unwrap_or(rest.len());
-                all.push(Token { text: &rest[..length], start: at });
+                all.push(Token { text: &rest[..length], start: offset });
                 length
             }
             c => {
                 if !c.is_whitespace() {
-                    all.push(Token { text: &rest[..c.len_utf8()], start: at });
+                    all.push(Token { text: &rest[..c.len_utf8()], start: offset });
                 }
                 c.len_utf8()
             }
         };
-        at += length;
+        offset += length;
     }
     all
 }

@@ -134,7 +134,7 @@ impl Options {
 
     /// Whether a canonical form is asked for that includes what `--canonicalize` calls so.
     pub(super) fn asks_for(&self, name: &str) -> bool {
-        self.canonicalize.iter().any(|own| own == name)
+        self.canonicalize.iter().any(|listed| listed == name)
             || (self.print_canonical && matches!(name, "braces" | "parentheses" | "deprecations"))
     }
 

@@ -19,17 +19,17 @@ pub(super) fn warnings(program: &Program) -> Vec<String> {
     let terms = terms(program);
     let mut warnings = Vec::new();
     for parameter in &parameters {
-        let own = terms.iter().any(|term| term.contains(parameter));
-        if !own {
+        let is_used = terms.iter().any(|term| term.contains(parameter));
+        if !is_used {
             warnings.push(format!(
                 "The parameter {parameter} was declared but was not used in the density calculation."
             ));
         }
     }
     for parameter in &parameters {
-        let mut own = terms.iter().filter(|term| term.contains(parameter)).peekable();
-        if own.peek().is_some()
-            && own.all(|term| reaches_data(term, parameter, &terms, (&data, &parameters)))
+        let mut parameter_terms = terms.iter().filter(|term| term.contains(parameter)).peekable();
+        if parameter_terms.peek().is_some()
+            && parameter_terms.all(|term| reaches_data(term, parameter, &terms, (&data, &parameters)))
         {
             warnings.push(format!(
                 "The parameter {parameter} has no priors. This means either no prior is provided, or \

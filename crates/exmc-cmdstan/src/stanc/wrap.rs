@@ -12,10 +12,10 @@ pub(super) fn wrap(text: &str, length: usize) -> String {
         let (mut rest, mut is_first) = (line.to_owned(), true);
         while rest.chars().count() > length {
             let from = if is_first { blanks } else { more.len() };
-            let Some(at) = place(&rest, from, length) else { break };
-            out.push_str(rest[..at].trim_end());
+            let Some(offset) = place(&rest, from, length) else { break };
+            out.push_str(rest[..offset].trim_end());
             out.push('\n');
-            rest = format!("{more}{}", rest[at..].trim_start());
+            rest = format!("{more}{}", rest[offset..].trim_start());
             is_first = false;
         }
         out.push_str(&rest);
@@ -28,25 +28,25 @@ pub(super) fn wrap(text: &str, length: usize) -> String {
 fn place(line: &str, from: usize, length: usize) -> Option<usize> {
     let (mut in_quotes, mut best) = (false, None);
     let mut seen = 0;
-    for (at, c) in line.char_indices() {
+    for (offset, c) in line.char_indices() {
         seen += 1;
-        if at < from {
+        if offset < from {
             continue;
         }
-        if !in_quotes && (line[at..].starts_with("//") || line[at..].starts_with("/*")) {
+        if !in_quotes && (line[offset..].starts_with("//") || line[offset..].starts_with("/*")) {
             break;
         }
         in_quotes ^= c == '"';
         if c == ' ' && !in_quotes {
             // A comment stays behind what it is about.
-            if line[at + 1..].starts_with("//") || line[at + 1..].starts_with("/*") {
+            if line[offset + 1..].starts_with("//") || line[offset + 1..].starts_with("/*") {
                 break;
             }
             // An operator goes to the next line with what follows it.
             if seen > length + 1 {
-                return best.or(Some(at));
+                return best.or(Some(offset));
             }
-            best = Some(at);
+            best = Some(offset);
         }
     }
     best

@@ -33,7 +33,7 @@ struct Options {
 
 impl Options {
     fn read(args: &[String]) -> Result<Option<Self>, Failure> {
-        let mut own = Self {
+        let mut options = Self {
             files: Vec::new(),
             csv: None,
             only: Vec::new(),
@@ -44,7 +44,7 @@ impl Options {
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             if !arg.starts_with('-') {
-                own.files.push(arg.clone());
+                options.files.push(arg.clone());
                 continue;
             }
             let (key, inline) = match arg.split_once('=') {
@@ -59,22 +59,22 @@ impl Options {
                 |text: &str| Failure::new(format!("stansummary: `{text}` is no value of `{key}`"));
             match key {
                 "-h" | "--help" => return Ok(None),
-                "-c" | "--csv_filename" => own.csv = Some(value()?),
-                "-i" | "--include_param" => own.only.push(dotted(&value()?)),
+                "-c" | "--csv_filename" => options.csv = Some(value()?),
+                "-i" | "--include_param" => options.only.push(dotted(&value()?)),
                 "-s" | "--sig_figs" => {
                     let text = value()?;
                     let n = text.trim().parse().ok().filter(|n| (1..=18).contains(n));
-                    own.sig_figs = Some(n.ok_or_else(|| wrong(&text))?);
+                    options.sig_figs = Some(n.ok_or_else(|| wrong(&text))?);
                 }
                 "-a" | "--autocorr" => {
                     let text = value()?;
                     let n = text.trim().parse().ok().filter(|n| *n > 0);
-                    own.autocorrelation = Some(n.ok_or_else(|| wrong(&text))?);
+                    options.autocorrelation = Some(n.ok_or_else(|| wrong(&text))?);
                 }
                 "-p" | "--percentiles" => {
                     let text = value()?;
                     let list = text.split(',').filter(|part| !part.trim().is_empty());
-                    own.percentiles = list
+                    options.percentiles = list
                         .map(|part| part.trim().parse().ok().filter(|p| (0.0..=100.0).contains(p)))
                         .collect::<Option<_>>()
                         .ok_or_else(|| wrong(&text))?;
@@ -82,7 +82,7 @@ impl Options {
                 _ => return Err(Failure::new(format!("stansummary: unknown option `{arg}`"))),
             }
         }
-        Ok(Some(own))
+        Ok(Some(options))
     }
 }
 
@@ -156,29 +156,29 @@ fn columns(read: &StanCsv, options: &Options) -> Result<Vec<Column>, Failure> {
         .into_iter()
         .zip(order)
         .map(|(name, place)| {
-            let of = |values: &[f64]| (0..n).map(|k| values[k * width + place]).collect();
-            Column { name, chains: posterior.chains.iter().map(|c| of(&c.values)).collect() }
+            let values_of = |values: &[f64]| (0..n).map(|k| values[k * width + place]).collect();
+            Column { name, chains: posterior.chains.iter().map(|c| values_of(&c.values)).collect() }
         })
         .collect();
     if read.has_statistics {
-        let of = |name: &str, of: fn(&exmc_infer::Info) -> f64| Column {
+        let statistic = |name: &str, value_of: fn(&exmc_infer::Info) -> f64| Column {
             name: name.to_owned(),
             chains: posterior
                 .chains
                 .iter()
-                .map(|c| c.infos.iter().take(n).map(of).collect())
+                .map(|c| c.infos.iter().take(n).map(value_of).collect())
                 .collect(),
         };
-        let own = [
-            of("accept_stat__", |i| i.accept_stat),
-            of("stepsize__", |i| i.step_size),
-            of("treedepth__", |i| f64::from(i.tree_depth)),
-            of("n_leapfrog__", |i| f64::from(i.n_steps)),
-            of("divergent__", |i| f64::from(u8::from(i.divergent))),
-            of("energy__", |i| i.energy),
+        let statistics = [
+            statistic("accept_stat__", |i| i.accept_stat),
+            statistic("stepsize__", |i| i.step_size),
+            statistic("treedepth__", |i| f64::from(i.tree_depth)),
+            statistic("n_leapfrog__", |i| f64::from(i.n_steps)),
+            statistic("divergent__", |i| f64::from(u8::from(i.divergent))),
+            statistic("energy__", |i| i.energy),
         ];
-        let at = usize::from(all.first().is_some_and(|c| c.name == "lp__"));
-        all.splice(at..at, own);
+        let position = usize::from(all.first().is_some_and(|c| c.name == "lp__"));
+        all.splice(position..position, statistics);
     }
     if options.only.is_empty() {
         return Ok(all);
@@ -222,9 +222,9 @@ fn statistics(column: &Column, percentiles: &[f64], seconds: f64) -> Vec<f64> {
 fn timing(read: &StanCsv) -> String {
     let chains = &read.posterior.chains;
     let draws: Vec<String> = chains.iter().map(|c| c.infos.len().to_string()).collect();
-    let list = |of: &dyn Fn(&exmc_draws::ChainDraws) -> f64| {
-        let parts: Vec<String> = chains.iter().map(|c| general(of(c), 3)).collect();
-        let total: f64 = chains.iter().map(of).sum();
+    let list = |seconds_of: &dyn Fn(&exmc_draws::ChainDraws) -> f64| {
+        let parts: Vec<String> = chains.iter().map(|c| general(seconds_of(c), 3)).collect();
+        let total: f64 = chains.iter().map(seconds_of).sum();
         format!("({}) seconds, {} seconds total", parts.join(", "), general(total, 3))
     };
     format!(
@@ -295,9 +295,9 @@ mod tests {
     #[test]
     fn options_take_their_values_in_both_forms() {
         let args = ["--percentiles= 1,50", "--sig_figs", "4", "a.csv"].map(str::to_owned);
-        let own = Options::read(&args).unwrap().unwrap();
-        assert_eq!(own.percentiles, [1.0, 50.0]);
-        assert_eq!((own.sig_figs, own.files.len()), (Some(4), 1));
+        let options = Options::read(&args).unwrap().unwrap();
+        assert_eq!(options.percentiles, [1.0, 50.0]);
+        assert_eq!((options.sig_figs, options.files.len()), (Some(4), 1));
         let wrong = ["-s".to_owned(), "20".to_owned()];
         assert!(Options::read(&wrong).err().unwrap().to_string().contains("`20`"));
     }

@@ -101,24 +101,24 @@ pub(super) fn mutate(text: &str, other: &str, bytes: bool, random: &mut Mixer) -
     let mut words = pieces(text);
     let others = pieces(other);
     for _ in 0..=random.below(4) {
-        let at = random.below(words.len());
+        let index = random.below(words.len());
         match random.below(8) {
-            0 if !words.is_empty() => _ = words.remove(at),
-            1 => words.insert(at, WORDS[random.below(WORDS.len())]),
-            2 if !words.is_empty() => words[at] = WORDS[random.below(WORDS.len())],
+            0 if !words.is_empty() => _ = words.remove(index),
+            1 => words.insert(index, WORDS[random.below(WORDS.len())]),
+            2 if !words.is_empty() => words[index] = WORDS[random.below(WORDS.len())],
             // A word for another of the same text: what is most likely to pass the checker.
-            3 | 4 if !words.is_empty() => words[at] = words[random.below(words.len())],
-            5 if !others.is_empty() => words.insert(at, others[random.below(others.len())]),
+            3 | 4 if !words.is_empty() => words[index] = words[random.below(words.len())],
+            5 if !others.is_empty() => words.insert(index, others[random.below(others.len())]),
             6 => {
                 let mut lines = other.split_inclusive('\n');
                 let count = lines.clone().count();
                 if let Some(line) = lines.nth(random.below(count)) {
-                    words.insert(at, line);
+                    words.insert(index, line);
                 }
             }
             7 if !words.is_empty() => {
                 let b = random.below(words.len());
-                words.swap(at, b);
+                words.swap(index, b);
             }
             _ => {}
         }
@@ -126,12 +126,12 @@ pub(super) fn mutate(text: &str, other: &str, bytes: bool, random: &mut Mixer) -
     let mut out = words.concat().into_bytes();
     if bytes {
         for _ in 0..random.below(3) {
-            let at = random.below(out.len());
+            let offset = random.below(out.len());
             match random.below(4) {
-                0 if !out.is_empty() => out[at] = random.next() as u8,
-                1 if !out.is_empty() => _ = out.remove(at),
-                2 => out.truncate(at + 1),
-                _ => out.insert(at.min(out.len()), b"{}()[]<>;,|'\"#/*.0e_~"[random.below(21)]),
+                0 if !out.is_empty() => out[offset] = random.next() as u8,
+                1 if !out.is_empty() => _ = out.remove(offset),
+                2 => out.truncate(offset + 1),
+                _ => out.insert(offset.min(out.len()), b"{}()[]<>;,|'\"#/*.0e_~"[random.below(21)]),
             }
         }
     }
@@ -142,12 +142,12 @@ pub(super) fn mutate(text: &str, other: &str, bytes: bool, random: &mut Mixer) -
 fn pieces(text: &str) -> Vec<&str> {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let (mut all, mut start, mut last) = (Vec::new(), 0, None);
-    for (at, c) in text.char_indices() {
+    for (offset, c) in text.char_indices() {
         if let Some(before) = last
             && !(word(before) && word(c))
         {
-            all.push(&text[start..at]);
-            start = at;
+            all.push(&text[start..offset]);
+            start = offset;
         }
         last = Some(c);
     }

@@ -81,27 +81,27 @@ impl Lines {
         self.say(level, format_args!("{key} = {value}{mark}"));
     }
 
-    fn provenance(&mut self, of: &Provenance<'_>) {
-        self.say(0, format_args!("model = {}_model", of.model));
-        self.say(0, format_args!("start_datetime = {}", date_time(of.started)));
+    fn provenance(&mut self, provenance: &Provenance<'_>) {
+        self.say(0, format_args!("model = {}_model", provenance.model));
+        self.say(0, format_args!("start_datetime = {}", date_time(provenance.started)));
     }
 
-    fn close(mut self, of: &Provenance<'_>) -> String {
-        self.value(0, "id", of.id, "1");
+    fn close(mut self, provenance: &Provenance<'_>) -> String {
+        self.value(0, "id", provenance.id, "1");
         self.say(0, "data");
-        self.value(1, "file", of.data.unwrap_or_default(), "");
+        self.value(1, "file", provenance.data.unwrap_or_default(), "");
         self.value(0, "init", "2", "2");
         self.say(0, "random");
-        self.say(1, format_args!("seed = {}", of.seed));
+        self.say(1, format_args!("seed = {}", provenance.seed));
         self.say(0, "output");
-        self.value(1, "file", format_args!("{}_{}.csv", of.model, of.id), "output.csv");
+        self.value(1, "file", format_args!("{}_{}.csv", provenance.model, provenance.id), "output.csv");
         self.value(1, "diagnostic_file", "", "");
         self.value(1, "refresh", "100", "100");
         self.value(1, "sig_figs", "-1", "-1");
         self.value(1, "profile_file", "profile.csv", "profile.csv");
         self.value(1, "save_cmdstan_config", "false", "false");
         self.value(0, "num_threads", "1", "1");
-        self.say(0, format_args!("stanc_version = {}", of.program));
+        self.say(0, format_args!("stanc_version = {}", provenance.program));
         self.say(0, "stancflags = ");
         self.0
     }
@@ -109,19 +109,19 @@ impl Lines {
 
 /// The lines of a run's file. `draws` and `warmup` are the numbers of draws in it.
 pub(super) fn run_arguments(
-    of: &Provenance<'_>,
+    provenance: &Provenance<'_>,
     record: &RunRecord,
     draws: usize,
     warmup: usize,
 ) -> String {
     let mut lines = Lines::open();
-    lines.provenance(of);
+    lines.provenance(provenance);
     match record.method {
         Method::Sample => sample_arguments(&mut lines, record, draws, warmup),
         Method::Laplace => {
             lines.say(0, "method = laplace");
             lines.say(1, "laplace");
-            lines.say(2, format_args!("mode = {}", of.mode.unwrap_or_default()));
+            lines.say(2, format_args!("mode = {}", provenance.mode.unwrap_or_default()));
             lines.value(2, "jacobian", "true", "true");
             lines.value(2, "draws", draws, "1000");
             lines.value(2, "calculate_lp", "true", "true");
@@ -142,7 +142,7 @@ pub(super) fn run_arguments(
             lines.value(2, of_draws, draws, "1000");
         }
     }
-    lines.close(of)
+    lines.close(provenance)
 }
 
 fn sample_arguments(lines: &mut Lines, record: &RunRecord, draws: usize, warmup: usize) {
@@ -189,9 +189,9 @@ pub(super) fn metric_name(record: &RunRecord) -> &'static str {
 }
 
 /// The lines of a mode's file.
-pub(super) fn optimize_arguments(of: &Provenance<'_>, arguments: &OptimizeArguments) -> String {
+pub(super) fn optimize_arguments(provenance: &Provenance<'_>, arguments: &OptimizeArguments) -> String {
     let mut lines = Lines::open();
-    lines.provenance(of);
+    lines.provenance(provenance);
     lines.say(0, "method = optimize");
     lines.say(1, "optimize");
     lines.value(2, "algorithm", "lbfgs", "lbfgs");
@@ -206,7 +206,7 @@ pub(super) fn optimize_arguments(of: &Provenance<'_>, arguments: &OptimizeArgume
     lines.value(2, "jacobian", arguments.jacobian, "false");
     lines.value(2, "iter", arguments.iter, "2000");
     lines.value(2, "save_iterations", "false", "false");
-    lines.close(of)
+    lines.close(provenance)
 }
 
 /// Seconds since the start of 1970 -> `YYYY-MM-DD HH:MM:SS UTC`, in the Gregorian calendar.

@@ -101,7 +101,7 @@ pub fn read_stan_csv<P: AsRef<Path>>(paths: &[P]) -> Result<StanCsv, RunError> {
     })
 }
 
-fn same_columns(first: &File, file: &File, path: &Path, of: &Path) -> Result<(), RunError> {
+fn same_columns(first: &File, file: &File, path: &Path, first_path: &Path) -> Result<(), RunError> {
     let (expected, found) = (&first.header, &file.header);
     let differs = (0..expected.len().max(found.len())).find(|k| expected.get(*k) != found.get(*k));
     let Some(k) = differs else { return Ok(()) };
@@ -109,8 +109,8 @@ fn same_columns(first: &File, file: &File, path: &Path, of: &Path) -> Result<(),
         Some(name) => format!("`{name}`"),
         None => "missing".to_owned(),
     };
-    let (found, expected, of) = (name(found), name(expected), of.display());
-    let what = format!("column {} is {found}, but {expected} in `{of}`", k + 1);
+    let (found, expected, first_path) = (name(found), name(expected), first_path.display());
+    let what = format!("column {} is {found}, but {expected} in `{first_path}`", k + 1);
     Err(RunError::malformed(path, what))
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Task {
     Emitted(usize),
     /// A loop with carried state as machine code, which calls some of its instructions.
     LinkedScanLoop {
-        at: usize,
+        entry: usize,
         #[expect(dead_code, reason = "kept for the code")]
         body: Arc<[Item]>,
     },
@@ -66,7 +66,7 @@ pub(super) struct Resolved {
     pub(super) inputs: Inputs,
     pub(super) read_inputs: Address<Inputs, Position>,
     /// Where in the pages the function begins that does all of it, ends included, if there is one.
-    pub(super) whole: Option<usize>,
+    pub(super) program_entry: Option<usize>,
     pub(super) tasks: Vec<Task>,
     /// What emitted tasks run.
     pub(super) pages: Arc<OnceLock<Pages>>,
@@ -94,12 +94,12 @@ pub(super) fn resolve(
     assert!(len <= arena.len() * LANES, "the arena has room for every thread");
     // Taken from the vector, not from a slice of it: such an address outlives other borrows of the
     // elements.
-    let (arena, own) = (arena.as_mut_ptr().cast::<f64>(), program.own);
+    let (arena, thread_start) = (arena.as_mut_ptr().cast::<f64>(), program.thread_start);
     let shared = packed.lines.as_ptr();
     let emission = Emitter::new(level, [arena.addr(), shared.addr()])
         .map(|emitter| Emission { emitter: RefCell::new(emitter), pages: Arc::default() });
     let emission = emission.as_ref();
-    let mut memory = Linker { level, arena, packed, own, apart, threads, thread: 0, emission };
+    let mut memory = Linker { level, arena, packed, thread_start, apart, threads, thread: 0, emission };
     let inputs: Box<_> = program
         .inputs
         .iter()
@@ -108,9 +108,9 @@ pub(super) fn resolve(
     let outputs: Box<_> = targets
         .iter()
         .map(|&(root, start, len)| {
-            let (place, there) = program.roots[root];
-            assert!(there == 1 || there == len, "a root is as long as its result");
-            Output { from: memory.operand(place).first, scalar: there == 1, start, len }
+            let (place, root_len) = program.roots[root];
+            assert!(root_len == 1 || root_len == len, "a root is as long as its result");
+            Output { from: memory.operand(place).first, scalar: root_len == 1, start, len }
         })
         .collect();
     let first = program
@@ -118,9 +118,9 @@ pub(super) fn resolve(
         .first()
         .map_or(std::ptr::null(), |&(place, _)| memory.operand(place).first.cast_const());
     let is_narrow = program.is_narrow;
-    let mut whole = memory
-        .whole(&program.stages, Ends { inputs: &inputs, outputs: &outputs, first, is_narrow });
-    let mut tasks = if whole.is_some() { Vec::new() } else { memory.tasks(&program.stages) };
+    let mut program_entry = memory
+        .whole_program(&program.stages, Ends { inputs: &inputs, outputs: &outputs, first, is_narrow });
+    let mut tasks = if program_entry.is_some() { Vec::new() } else { memory.tasks(&program.stages) };
     let pages = emission.map(|emission| Arc::clone(&emission.pages)).unwrap_or_default();
     match emission.map(|emission| emission.emitter.borrow().finish()) {
         Some(Some(finished)) => {
@@ -129,7 +129,7 @@ pub(super) fn resolve(
         // The system refuses: once more without.
         Some(None) => {
             memory.emission = None;
-            whole = None;
+            program_entry = None;
             tasks = memory.tasks(&program.stages);
         }
         None => {}
@@ -137,7 +137,7 @@ pub(super) fn resolve(
     Resolved {
         inputs: Inputs::new(inputs),
         read_inputs: level.address::<ReadInputs>(),
-        whole,
+        program_entry,
         tasks,
         pages,
         outputs: Outputs::new(outputs),
@@ -156,7 +156,7 @@ pub(super) struct Linker<'a> {
     arena: *mut f64,
     packed: &'a Packed,
     /// Where in the arena the first thread's own part begins, and how far apart such parts are.
-    own: usize,
+    thread_start: usize,
     apart: usize,
     threads: usize,
     thread: usize,
@@ -229,7 +229,7 @@ impl Linker<'_> {
 
     /// Emits a program that is one straight line as a whole, if there is code for all of it; where
     /// it begins.
-    fn whole(&self, stages: &[Stage], ends: Ends<'_>) -> Option<usize> {
+    fn whole_program(&self, stages: &[Stage], ends: Ends<'_>) -> Option<usize> {
         let emission = self.emission?;
         let mut line = Vec::new();
         for stage in stages {
@@ -255,8 +255,8 @@ impl Linker<'_> {
             }
         }
         let body: Arc<[Item]> = body.into();
-        let at = emission.emitter.borrow_mut().emit_turns(&repeat.copies(self), &body)?;
-        Some(Task::LinkedScanLoop { at, body })
+        let entry = emission.emitter.borrow_mut().emit_turns(&repeat.copies(self), &body)?;
+        Some(Task::LinkedScanLoop { entry, body })
     }
 
     /// An initial value problem whose slope is code.
@@ -275,7 +275,7 @@ impl Linker<'_> {
                 let parts = emit::parts(line, &mut emission.emitter.borrow_mut());
                 tasks.extend(parts.into_iter().map(|part| match part {
                     Part::Steps(steps) => Task::Line(steps),
-                    Part::Code(at) => Task::Emitted(at),
+                    Part::Code(entry) => Task::Emitted(entry),
                 }));
             }
         }
@@ -322,7 +322,7 @@ impl Linker<'_> {
             Extra::Piece { start, len } => Detail::Piece { start: *start, len: *len },
             Extra::Terms(terms) => Detail::Terms(terms.iter().map(|t| self.term(t)).collect()),
             Extra::Matrix { offset, columns } => {
-                b = self.at(Region::Shared, *offset, 0, false);
+                b = self.operand_at(Region::Shared, *offset, 0, false);
                 Detail::Matrix { columns: *columns }
             }
         });
@@ -355,10 +355,10 @@ impl Linker<'_> {
     }
 
     fn operand(&self, place: Place) -> Operand {
-        self.at(place.region, place.offset as usize, place.step, place.stream)
+        self.operand_at(place.region, place.offset as usize, place.step, place.stream)
     }
 
-    fn at(&self, region: Region, offset: usize, step: u8, stream: bool) -> Operand {
+    fn operand_at(&self, region: Region, offset: usize, step: u8, stream: bool) -> Operand {
         let shared = self.packed.lines.as_ptr().cast::<f64>().cast_mut();
         let (base, offset) = match region {
             Region::Shared => (shared, offset),
@@ -368,7 +368,7 @@ impl Linker<'_> {
                 let (step, advance) = (u16::from(step), u16::from(stream));
                 return Operand { first: first.cast(), step, advance, wide: false };
             }
-            _ if offset < self.own => (self.arena, offset),
+            _ if offset < self.thread_start => (self.arena, offset),
             _ => (self.arena, offset + self.thread * self.apart),
         };
         // SAFETY: the regions are as large as the program says, and its places lie inside.

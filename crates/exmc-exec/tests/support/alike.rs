@@ -96,7 +96,7 @@ struct Writer {
     g: Graph,
     data: Vec<(String, Tensor)>,
     /// The terms' own variables.
-    own: Vec<NodeId>,
+    term_variables: Vec<NodeId>,
     three: [NodeId; 3],
     shared: NodeId,
     vector: NodeId,
@@ -119,13 +119,13 @@ impl Writer {
     }
 
     fn leaf(&mut self, leaf: Leaf, k: usize) -> NodeId {
-        let n = self.own.len();
+        let n = self.term_variables.len();
         match leaf {
-            Leaf::Own => self.own[k],
+            Leaf::Own => self.term_variables[k],
             Leaf::Neighbour if k == 0 => self.g.scalar(0.25),
-            Leaf::Neighbour => self.own[k - 1],
+            Leaf::Neighbour => self.term_variables[k - 1],
             // Every variable once, where n is no multiple of 7.
-            Leaf::Elsewhere => self.own[(7 * k + 3) % n],
+            Leaf::Elsewhere => self.term_variables[(7 * k + 3) % n],
             Leaf::OneOfThree => self.three[k * k % 3],
             Leaf::Shared => self.shared,
             Leaf::Element => {
@@ -206,13 +206,13 @@ fn density(rng: &mut ChainRng) -> (DensitySource, Vec<(String, Tensor)>, Vec<f64
         g.input(name, Role::Parameter, Shape::scalar(), DType::Real).expect("names are unique")
     };
     let mut ids = Vec::new();
-    let own: Vec<NodeId> = (0..n).map(|k| scalar(&format!("a{k}"))).collect();
+    let term_variables: Vec<NodeId> = (0..n).map(|k| scalar(&format!("a{k}"))).collect();
     let three = ["b0", "b1", "b2"].map(&mut scalar);
     let shared = scalar("c");
     let len = 3 + below(rng, n);
     let made = g.input("v", Role::Parameter, [len].into(), DType::Real);
     let vector = made.expect("names are unique");
-    ids.extend(own.iter().chain(&three).chain([&shared, &vector]).copied());
+    ids.extend(term_variables.iter().chain(&three).chain([&shared, &vector]).copied());
     // In the order of declaration, with others between, or anyhow.
     match below(rng, 3) {
         0 => {}
@@ -229,7 +229,7 @@ fn density(rng: &mut ChainRng) -> (DensitySource, Vec<(String, Tensor)>, Vec<f64
     let same = below(rng, 2) == 0;
     let rows = (0..n).map(|k| if same { 3 } else { 1 + k % 4 }).collect();
     let data = Vec::new();
-    let mut w = Writer { g, data, own, three, shared, vector, numbers, rows };
+    let mut w = Writer { g, data, term_variables, three, shared, vector, numbers, rows };
     let kinds = 1 + below(rng, 3);
     let mut logp = w.g.square(shared);
     for _ in 0..kinds {
@@ -279,7 +279,7 @@ pub fn check(seed: u64, seen: &mut Seen) -> Result<(), String> {
     let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
     let (source, data, position) = density(&mut rng);
     let run = |executor| {
-        let lookup = |name: &str| data.iter().find(|(own, _)| own == name).map(|d| d.1.clone());
+        let lookup = |name: &str| data.iter().find(|(candidate, _)| candidate == name).map(|d| d.1.clone());
         let program = compile(executor, &source).map_err(|e| e.to_string())?;
         let bound = program.bind(&lookup).map_err(|e| e.to_string())?;
         let mut found = vec![0.0; source.dim + 1];

@@ -48,9 +48,9 @@ pub(crate) fn lanes_agree<M: DensityModel>(
         })
         .collect();
     for first in 0..positions.len() {
-        let own: [usize; BATCH] = std::array::from_fn(|lane| (first + lane) % positions.len());
+        let lane_positions: [usize; BATCH] = std::array::from_fn(|lane| (first + lane) % positions.len());
         let together: Vec<[f64; BATCH]> =
-            (0..dim).map(|k| own.map(|position| positions[position][k])).collect();
+            (0..dim).map(|k| lane_positions.map(|position| positions[position][k])).collect();
         for active in [ALL, SOME] {
             let mut found = vec![[0.0; BATCH]; dim + 1];
             let (gradients, logps) = found.split_at_mut(dim);
@@ -58,13 +58,13 @@ pub(crate) fn lanes_agree<M: DensityModel>(
             for (lane, _) in errors {
                 logps[0][lane] = f64::NAN;
             }
-            for (lane, position) in (0..BATCH).zip(own).filter(|&(lane, _)| active[lane]) {
+            for (lane, position) in (0..BATCH).zip(lane_positions).filter(|&(lane, _)| active[lane]) {
                 let found: Vec<f64> = found.iter().map(|element| element[lane]).collect();
                 let (found, expected) = (bits(&found), bits(&expected[position]));
-                if let Some(at) = (0..=dim).find(|&at| found[at] != expected[at]) {
-                    let [found, expected] = [found[at], expected[at]].map(f64::from_bits);
+                if let Some(index) = (0..=dim).find(|&index| found[index] != expected[index]) {
+                    let [found, expected] = [found[index], expected[index]].map(f64::from_bits);
                     return Err(format!(
-                        "position {position} in lane {lane} of {active:?}, element {at} of {dim}: {found:e}, alone {expected:e}"
+                        "position {position} in lane {lane} of {active:?}, element {index} of {dim}: {found:e}, alone {expected:e}"
                     ));
                 }
             }

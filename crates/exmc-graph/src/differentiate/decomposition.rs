@@ -1,6 +1,6 @@
 //! Rules of decompositions and transforms of complex matrices.
 
-use super::{Contribution, Site, masked_whole, whole};
+use super::{Contribution, Site, masked_whole, contribution_to};
 use crate::decomposition::Decomposition;
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;
@@ -32,7 +32,7 @@ pub(super) fn decompose(g: &mut Graph, kind: Decomposition, site: &Site) -> Vec<
             front(g, back, shape)
         }
     };
-    whole(0, masked_whole(g, value, site.adjoint.mask))
+    contribution_to(0, masked_whole(g, value, site.adjoint.mask))
 }
 
 /// For the inverse B of A: $-B^\top\bar BB^\top + (1-AB)\bar B^\top BB^\top + B^\top B\bar

@@ -235,8 +235,8 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
     Ok(match op {
         Op::Constant(_) | Op::Input { .. } => Vec::new(),
         Op::Unary(f) => match elementwise::unary(g, *f, x, y, adjoint.value)? {
-            Some(value) if *f == Unary::Neg => whole(0, Adjoint { value, ..adjoint }),
-            Some(value) => whole(0, masked(g, value, adjoint.mask)),
+            Some(value) if *f == Unary::Neg => contribution_to(0, Adjoint { value, ..adjoint }),
+            Some(value) => contribution_to(0, masked(g, value, adjoint.mask)),
             None => Vec::new(),
         },
         Op::Binary(f @ (Binary::Min | Binary::Max)) => elementwise::extreme(g, *f, site),
@@ -304,7 +304,7 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
     })
 }
 
-fn whole(arg: usize, adjoint: Adjoint) -> Vec<Contribution> {
+fn contribution_to(arg: usize, adjoint: Adjoint) -> Vec<Contribution> {
     vec![Contribution { arg, adjoint }]
 }
 

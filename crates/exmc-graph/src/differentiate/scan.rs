@@ -52,7 +52,7 @@ pub(super) fn rule(
     let wide = step.widen(body, &states, &kept)?;
     let stacked = stack(g, (length, reverse), body, wide, args)?;
     let (stacked_states, stacked_kept) = stacked.split_at(states.len());
-    let of = |list: &[usize], k: usize| list.iter().position(|other| *other == k);
+    let position_of = |list: &[usize], k: usize| list.iter().position(|other| *other == k);
 
     let mut operands = Vec::new();
     for &k in &step.carries {
@@ -66,7 +66,7 @@ pub(super) fn rule(
     }
     for source in &inputs.sequences {
         operands.push(match source {
-            Source::Carry(k) => stacked_states[of(&states, *k).expect(LISTED)],
+            Source::Carry(k) => stacked_states[position_of(&states, *k).expect(LISTED)],
             Source::Kept(id) => {
                 stacked_kept[kept.iter().position(|other| other == id).expect(LISTED)]
             }

@@ -1,7 +1,7 @@
 //! Rules of operations that move, add up or multiply arrays.
 
 use super::{
-    Adjoint, Contribution, Mask, Site, elementwise, masked, masked_whole, narrowed, whole,
+    Adjoint, Contribution, Mask, Site, elementwise, masked, masked_whole, narrowed, contribution_to,
 };
 use crate::graph::{Graph, GraphError, NodeId};
 use crate::ode::OdeLayout;
@@ -55,7 +55,7 @@ pub(super) fn left_out(g: &mut Graph, op: &Op, site: &Site) -> Vec<Contribution>
             Mask { node: back(g, ones), needed: false }
         }
     };
-    whole(0, Adjoint { value, mask: Some(read) })
+    contribution_to(0, Adjoint { value, mask: Some(read) })
 }
 
 pub(super) fn concat(g: &mut Graph, axis: usize, site: &Site) -> Vec<Contribution> {
@@ -89,7 +89,7 @@ pub(super) fn log_sum_exp(g: &mut Graph, axes: &[usize], site: &Site) -> Vec<Con
     let adjoint = unreduce(g, site.adjoint.value, axes, x);
     let mask = site.adjoint.mask.map(|mask| Mask { node: unreduce(g, mask.node, axes, x), ..mask });
     let value = g.mul(adjoint, weights);
-    whole(0, masked(g, value, mask))
+    contribution_to(0, masked(g, value, mask))
 }
 
 /// Of each argument, that of its logarithm times its power.
@@ -126,7 +126,7 @@ pub(super) fn extreme(g: &mut Graph, axes: &[usize], site: &Site) -> Vec<Contrib
     let outer =
         site.adjoint.mask.map(|mask| Mask { node: unreduce(g, mask.node, axes, x), ..mask });
     let mask = narrowed(g, reached, outer);
-    whole(0, masked(g, share, mask))
+    contribution_to(0, masked(g, share, mask))
 }
 
 /// $\bar A = \bar C B^\top$, $\bar B = A^\top \bar C$.
@@ -135,12 +135,12 @@ pub(super) fn matmul(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     let mut contributions = Vec::new();
     if site.active[0] {
         let value = times_transposed(g, adjoint.value, b);
-        contributions.extend(whole(0, masked_whole(g, value, adjoint.mask)));
+        contributions.extend(contribution_to(0, masked_whole(g, value, adjoint.mask)));
     }
     if site.active[1] {
         let transposed = g.transpose(a);
         let value = g.matmul(transposed, adjoint.value);
-        contributions.extend(whole(1, masked_whole(g, value, adjoint.mask)));
+        contributions.extend(contribution_to(1, masked_whole(g, value, adjoint.mask)));
     }
     contributions
 }
@@ -181,7 +181,7 @@ fn lower(g: &mut Graph, x: NodeId, diagonal: f64) -> NodeId {
 /// **Reference**: Murray 2016 (arXiv 1602.07527), equation 10.
 pub(super) fn cholesky(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     let value = g.must(Op::CholeskyAdjoint, &[site.id, site.adjoint.value]);
-    whole(0, masked_whole(g, value, site.adjoint.mask))
+    contribution_to(0, masked_whole(g, value, site.adjoint.mask))
 }
 
 /// Of $S = L^{-\top} \Phi(P) L^{-1}$ with $P = L^\top \bar L$: with the adjoint's $\bar S = W +
@@ -205,13 +205,13 @@ pub(super) fn cholesky_adjoint(g: &mut Graph, site: &Site) -> Vec<Contribution> 
         let by_product = times_transposed(g, of_factor, of_product);
         let difference = g.sub(by_product, by_solutions);
         let value = lower(g, difference, 1.0);
-        contributions.extend(whole(0, masked_whole(g, value, site.adjoint.mask)));
+        contributions.extend(contribution_to(0, masked_whole(g, value, site.adjoint.mask)));
     }
     if site.active[1] {
         let triangle = lower(g, factor, 1.0);
         let product = g.matmul(triangle, of_product);
         let value = lower(g, product, 1.0);
-        contributions.extend(whole(1, masked_whole(g, value, site.adjoint.mask)));
+        contributions.extend(contribution_to(1, masked_whole(g, value, site.adjoint.mask)));
     }
     contributions
 }
@@ -250,7 +250,7 @@ pub(super) fn symmetric_eigen(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     let whole_matrix = g.matmul(left, vectors);
     let doubled = g.scale(whole_matrix, 2.0);
     let value = lower(g, doubled, 0.5);
-    whole(0, masked_whole(g, value, site.adjoint.mask))
+    contribution_to(0, masked_whole(g, value, site.adjoint.mask))
 }
 
 /// For $TX = B$: $\bar B = T^{-\top}\bar X$, $\bar T = -\mathrm{tril}(\bar B X^\top)$; for $T^\top
@@ -267,10 +267,10 @@ pub(super) fn triangular_solve(g: &mut Graph, transposed: bool, site: &Site) -> 
         };
         let triangle = lower(g, product, 1.0);
         let value = g.neg(triangle);
-        contributions.extend(whole(0, masked_whole(g, value, site.adjoint.mask)));
+        contributions.extend(contribution_to(0, masked_whole(g, value, site.adjoint.mask)));
     }
     if site.active[1] {
-        contributions.extend(whole(1, masked_whole(g, of_b, site.adjoint.mask)));
+        contributions.extend(contribution_to(1, masked_whole(g, of_b, site.adjoint.mask)));
     }
     contributions
 }
@@ -289,10 +289,10 @@ pub(super) fn lu_solve(g: &mut Graph, transposed: bool, site: &Site) -> Vec<Cont
             times_transposed(g, of_b, solution)
         };
         let value = g.neg(product);
-        contributions.extend(whole(0, masked_whole(g, value, site.adjoint.mask)));
+        contributions.extend(contribution_to(0, masked_whole(g, value, site.adjoint.mask)));
     }
     if site.active[2] {
-        contributions.extend(whole(2, masked_whole(g, of_b, site.adjoint.mask)));
+        contributions.extend(contribution_to(2, masked_whole(g, of_b, site.adjoint.mask)));
     }
     contributions
 }
@@ -305,7 +305,7 @@ pub(super) fn log_abs_det(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     let identity = g.constant(Tensor::real([n, n], identity).expect("n times n values"));
     let inverse = g.must(Op::LuSolve { transposed: true }, &[matrix, factors, identity]);
     let value = g.mul(site.adjoint.value, inverse);
-    whole(0, masked_whole(g, value, site.adjoint.mask))
+    contribution_to(0, masked_whole(g, value, site.adjoint.mask))
 }
 
 /// The adjoint of the problem's argument: the solution's adjoint times the sensitivities $S$ of the

@@ -196,9 +196,9 @@ fn map3(a: &[f64], b: &[f64], c: &[f64], out: &mut [f64], f: impl Fn(f64, f64, f
             *target = f(a, b, c);
         }
     } else {
-        let at = |x: &[f64], k: usize| if let [x] = x { *x } else { x[k] };
+        let element = |x: &[f64], k: usize| if let [x] = x { *x } else { x[k] };
         for (k, target) in out.iter_mut().enumerate() {
-            *target = f(at(a, k), at(b, k), at(c, k));
+            *target = f(element(a, k), element(b, k), element(c, k));
         }
     }
 }

@@ -165,31 +165,31 @@ fn eliminate<'a>(
         factor.absorb();
         for i in 0..local {
             for j in i..local {
-                out[packed.triangle(i, j).start + g] = factor.at(i, j);
+                out[packed.triangle(i, j).start + g] = factor.entry(i, j);
             }
             let coupling = packed.coupling(i).start + g * global;
             for j in 0..global {
-                out[coupling + j] = factor.at(i, local + j);
+                out[coupling + j] = factor.entry(i, local + j);
             }
-            out[packed.local_offset(i).start + g] = factor.at(i, width - 1);
+            out[packed.local_offset(i).start + g] = factor.entry(i, width - 1);
         }
         if global == 0 {
-            let rest = factor.at(width - 1, width - 1);
+            let rest = factor.entry(width - 1, width - 1);
             out[packed.rest().start + g] = rest * rest;
         }
         for i in local..width {
-            common.push((local..width).map(|j| if j < i { 0.0 } else { factor.at(i, j) }));
+            common.push((local..width).map(|j| if j < i { 0.0 } else { factor.entry(i, j) }));
         }
     }
     if global > 0 {
         common.absorb();
         for i in 0..global {
             for j in i..global {
-                out[packed.matrix().start + i * global + j] = common.at(i, j);
+                out[packed.matrix().start + i * global + j] = common.entry(i, j);
             }
-            out[packed.offset().start + i] = common.at(i, global);
+            out[packed.offset().start + i] = common.entry(i, global);
         }
-        let rest = common.at(global, global);
+        let rest = common.entry(global, global);
         out[packed.rest().start] = rest * rest;
     }
 }
@@ -281,7 +281,7 @@ impl Factor {
         self.filled = 0;
     }
 
-    fn at(&self, i: usize, j: usize) -> f64 {
+    fn entry(&self, i: usize, j: usize) -> f64 {
         self.triangle[i * self.width + j]
     }
 

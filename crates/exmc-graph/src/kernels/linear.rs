@@ -81,8 +81,8 @@ pub(super) fn cholesky_adjoint(factor: Arg<'_>, adjoint: Arg<'_>, out: &mut [f64
         out[j * n + j] = 0.5 * of_pivot;
         let (above, below) = out.split_at_mut((j + 1) * n);
         let row = &mut above[j * n..j * n + j];
-        for (own, known) in row.iter_mut().zip(&l[j * n..]) {
-            *own -= of_pivot * known;
+        for (target, known) in row.iter_mut().zip(&l[j * n..]) {
+            *target -= of_pivot * known;
         }
         for (i, other) in (j + 1..n).zip(below.chunks_exact_mut(n)) {
             let entry = other[j];

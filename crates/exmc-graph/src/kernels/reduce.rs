@@ -89,7 +89,7 @@ pub(super) fn reduce(op: Reduction, x: Arg<'_>, axes: &[usize], out: &mut [f64])
             let mut k = 0;
             visit(x.shape, axes, false, 0, 0, &mut |base| {
                 out[k] = reduce_terms(op, |term| {
-                    visit(x.shape, axes, true, 0, base, &mut |at| term(x.values[at]));
+                    visit(x.shape, axes, true, 0, base, &mut |offset| term(x.values[offset]));
                 });
                 k += 1;
             });
@@ -181,10 +181,10 @@ pub(super) fn cumulative_sum(x: Arg<'_>, axis: usize, reverse: bool, out: &mut [
         for i in 0..inner {
             let mut sum = 0.0;
             for k in 0..n {
-                let at = if reverse { n - 1 - k } else { k };
-                let at = (block * n + at) * inner + i;
-                sum += x.values[at];
-                out[at] = sum;
+                let position = if reverse { n - 1 - k } else { k };
+                let offset = (block * n + position) * inner + i;
+                sum += x.values[offset];
+                out[offset] = sum;
             }
         }
     }

@@ -57,9 +57,9 @@ pub(super) fn coefficients(
     let ids: Vec<NodeId> = g.ids().filter(|id| live[id.index()]).collect();
     let one = g.filled(&shape, 1.0);
     let places = if shape.len() == 1 { Places::One } else { Places::Own };
-    let own = Form { places, constant: location, linear: Some(one), square: None };
+    let input_form = Form { places, constant: location, linear: Some(one), square: None };
     let mut forms: Vec<Option<Form>> = vec![None; g.len()];
-    forms[input.index()] = Some(own);
+    forms[input.index()] = Some(input_form);
     for id in ids {
         let args = g.node(id).args.clone();
         if id == input || args.iter().all(|arg| forms[arg.index()].is_none()) {
@@ -84,8 +84,8 @@ pub(super) fn may_be_read(g: &Graph, root: NodeId, input: NodeId) -> bool {
     holds[input.index()] = true;
     for id in g.ids().filter(|id| live[id.index()] && *id != input) {
         let node = g.node(id);
-        let own = |k: usize| holds[node.args[k].index()];
-        if !(0..node.args.len()).any(own) {
+        let arg_holds = |k: usize| holds[node.args[k].index()];
+        if !(0..node.args.len()).any(arg_holds) {
             continue;
         }
         let can = match node.op {
@@ -99,8 +99,8 @@ pub(super) fn may_be_read(g: &Graph, root: NodeId, input: NodeId) -> bool {
             | Op::Reduce(Reduction::Sum, _)
             | Op::CumSum { .. }
             | Op::Hold => true,
-            Op::Binary(Binary::Div) | Op::Gather | Op::ScatterAdd { .. } => !own(1),
-            Op::Ternary(Ternary::Select) | Op::MatMul => !own(0),
+            Op::Binary(Binary::Div) | Op::Gather | Op::ScatterAdd { .. } => !arg_holds(1),
+            Op::Ternary(Ternary::Select) | Op::MatMul => !arg_holds(0),
             _ => false,
         };
         if !can {
@@ -161,7 +161,7 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
         (Op::ScatterAdd { .. }, [F(x), K(index)]) => {
             let places = match x.places {
                 Places::One => Places::One,
-                Places::At(own) if own == *index && g.shape(id).extents() == [len] => Places::Own,
+                Places::At(gather_index) if gather_index == *index && g.shape(id).extents() == [len] => Places::Own,
                 _ => return None,
             };
             Some(Form { places, ..x.each(|x| g.must(op.clone(), &[x, *index])) })

@@ -169,8 +169,8 @@ fn copies<const N: usize>(
     let present: Vec<NodeId> = roots.into_iter().flatten().collect();
     let same = |_: &mut Graph, _, _: &str| Ok::<_, crate::GraphError>(None);
     let copied = new.import(old, &present, same).expect("copies fit as originals do");
-    let of = |root: NodeId| present.iter().position(|&own| own == root).map(|place| copied[place]);
-    roots.map(|root| root.and_then(of))
+    let copy_of = |root: NodeId| present.iter().position(|&candidate| candidate == root).map(|place| copied[place]);
+    roots.map(|root| root.and_then(copy_of))
 }
 
 /// Copies an expression into another graph, with nodes of that in the place of some of its own.
@@ -186,8 +186,8 @@ fn copy(new: &mut Graph, old: &Graph, root: NodeId, replaced: &[(NodeId, NodeId)
                 .input(name, *role, node.shape.clone(), node.dtype)
                 .expect("an input of one graph fits another that was made from it"),
             (op, None) => {
-                let of = |arg: &NodeId| copies[arg.index()].expect("arguments precede users");
-                let args: Vec<NodeId> = node.args.iter().map(of).collect();
+                let copy_of = |arg: &NodeId| copies[arg.index()].expect("arguments precede users");
+                let args: Vec<NodeId> = node.args.iter().map(copy_of).collect();
                 new.must(op.clone(), &args)
             }
         });

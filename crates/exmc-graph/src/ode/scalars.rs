@@ -73,8 +73,8 @@ fn apply(
             let mut out = vec![zero; shape.len()];
             for (k, &value) in arg(0).iter().enumerate() {
                 let row = index[k / width];
-                let at = row as usize * width + k % width;
-                let Some(target) = out.get_mut(at).filter(|_| row >= 0.0) else {
+                let position = row as usize * width + k % width;
+                let Some(target) = out.get_mut(position).filter(|_| row >= 0.0) else {
                     return Err(GraphError::new("ode: an index of its body is outside its extent"));
                 };
                 *target = builder.binary(Binary::Add, *target, value);

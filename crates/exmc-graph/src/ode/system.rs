@@ -106,8 +106,8 @@ impl Compiled {
             numbers.map(|k| Register::try_from(k).ok()).collect::<Option<Vec<_>>>()
         };
         let all = scalars(&mut builder, &g, &roots, &inputs)?;
-        let of = |root: NodeId| &*all[root.index()];
-        let mut outputs = of(roots[0]).to_vec();
+        let registers_of = |root: NodeId| &*all[root.index()];
+        let mut outputs = registers_of(roots[0]).to_vec();
         let slopes = outputs.clone();
         let (mut jacobian, mut forcing) = (Vec::new(), Vec::new());
         let mut mass = Vec::new();
@@ -117,7 +117,7 @@ impl Compiled {
                 let entries = entries.map(|(column, &register)| Entry { row, column, register });
                 entries.filter(|e| builder.known(e.register) != Some(0.0)).collect::<Vec<_>>()
             };
-            let mut gradient = gradient.iter().map(|&root| of(root));
+            let mut gradient = gradient.iter().map(|&root| registers_of(root));
             jacobian.extend(gradient.next().map(entries).into_iter().flatten());
             if is_residual {
                 mass.extend(gradient.next().map(entries).into_iter().flatten());

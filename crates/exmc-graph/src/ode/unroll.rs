@@ -66,7 +66,7 @@ fn steps(
     let mut state = args[..carries].to_vec();
     let mut stacks: Vec<Vec<Option<NodeId>>> = vec![vec![None; length]; body.stacked.len()];
     for step in 0..length {
-        let at = if reverse { length - 1 - step } else { step };
+        let index = if reverse { length - 1 - step } else { step };
         let substitute = |new: &mut Graph, name: &str| {
             let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
             if let Some(k) = number("carry") {
@@ -75,14 +75,14 @@ fn steps(
                 args.get(carries + sequences + k).copied()
             } else {
                 let sequence = *args.get(carries + number("x")?)?;
-                let row = new.slice(sequence, 0, at, at + 1);
+                let row = new.slice(sequence, 0, index, index + 1);
                 let shape = new.shape(sequence).extents()[1..].to_vec();
                 Some(new.reshape(row, shape))
             }
         };
         let mut made = copy(new, &body.graph, &outputs, &substitute)?;
         for (stack, value) in stacks.iter_mut().zip(made.drain(carries..)) {
-            stack[at] = Some(value);
+            stack[index] = Some(value);
         }
         state = made;
     }

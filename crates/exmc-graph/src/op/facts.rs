@@ -77,16 +77,16 @@ impl Op {
             digits: Digits::Plain,
         };
         let one = |name| OpFacts { name, ..plain };
-        let of = |name, arity| OpFacts { name, arity: Some(arity), ..plain };
-        let free = |name, arity| OpFacts { cost: Cost::Nothing, ..of(name, arity) };
+        let with_arity = |name, arity| OpFacts { name, arity: Some(arity), ..plain };
+        let free = |name, arity| OpFacts { cost: Cost::Nothing, ..with_arity(name, arity) };
         let copies = |name| OpFacts { cost: Cost::Elements(ELEMENT), ..one(name) };
         let elementwise = |name, arity, Estimate { nanoseconds, is_dear }| {
             let cost = Cost::Elements(nanoseconds);
-            OpFacts { is_elementwise: true, cost, is_dear, ..of(name, arity) }
+            OpFacts { is_elementwise: true, cost, is_dear, ..with_arity(name, arity) }
         };
         // What is computed step by step and from all digits.
         let decomposition =
-            |name, arity| OpFacts { over_steps: Never, digits: Decomposition, ..of(name, arity) };
+            |name, arity| OpFacts { over_steps: Never, digits: Decomposition, ..with_arity(name, arity) };
         match self {
             Self::Constant(_) => free("constant", 0),
             Self::Input { .. } => free("input", 0),
@@ -104,12 +104,12 @@ impl Op {
             Self::Slice { .. } => copies("slice"),
             Self::Unslice { .. } => copies("unslice"),
             Self::Concat { .. } => OpFacts { arity: None, ..copies("concat") },
-            Self::Gather => OpFacts { over_steps: OfArguments, ..of("gather", 2) },
-            Self::ScatterAdd { .. } => OpFacts { over_steps: OfArguments, ..of("scatter_add", 2) },
+            Self::Gather => OpFacts { over_steps: OfArguments, ..with_arity("gather", 2) },
+            Self::ScatterAdd { .. } => OpFacts { over_steps: OfArguments, ..with_arity("scatter_add", 2) },
             Self::Reduce(f, _) => OpFacts { is_dear: f.estimate().is_dear, ..one(f.name()) },
             Self::CumSum { .. } => OpFacts { digits: All, ..one("cumulative_sum") },
-            Self::LogProduct(powers) => of("log_product", powers.len()),
-            Self::MatMul => OpFacts { over_steps: OfArguments, ..of("matmul", 2) },
+            Self::LogProduct(powers) => with_arity("log_product", powers.len()),
+            Self::MatMul => OpFacts { over_steps: OfArguments, ..with_arity("matmul", 2) },
             Self::Cholesky => decomposition("cholesky", 1),
             Self::CholeskyAdjoint => decomposition("cholesky_adjoint", 2),
             Self::TriangularSolve { .. } => {
@@ -130,7 +130,7 @@ impl Op {
             Self::Ode(_) => OpFacts { over_steps: Never, digits: All, ..one("ode") },
             Self::OdeSolution(_) => {
                 let cost = Cost::Elements(ELEMENT);
-                OpFacts { cost, over_steps: Never, digits: All, ..of("ode_solution", 2) }
+                OpFacts { cost, over_steps: Never, digits: All, ..with_arity("ode_solution", 2) }
             }
             Self::Hold => free("hold", 1),
         }

@@ -101,8 +101,8 @@ impl Affine {
 
     /// Adds a column, to one with the same data and index if there is one.
     fn add_column(&mut self, g: &mut Graph, column: Column) {
-        for own in self.columns.iter_mut().filter(|own| own.data == column.data) {
-            match (&mut own.unknown, column.unknown) {
+        for existing in self.columns.iter_mut().filter(|existing| existing.data == column.data) {
+            match (&mut existing.unknown, column.unknown) {
                 (Unknown::Scalar(a), Unknown::Scalar(b)) => {
                     *a = g.add(*a, b);
                     return;

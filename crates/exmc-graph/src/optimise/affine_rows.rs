@@ -82,16 +82,16 @@ impl Rows {
         }
         for Column { data, unknown } in affine.columns {
             match unknown {
-                Unknown::Table { table, index: own } if Some(own) == index => {
+                Unknown::Table { table, index: column_index } if Some(column_index) == index => {
                     if extent(g, table) != groups {
                         return None;
                     }
-                    let unknown = only_read(g, table, own);
+                    let unknown = only_read(g, table, column_index);
                     local.push(Local { data, unknown });
                 }
-                Unknown::Table { table, index: own } => {
-                    let table = only_read(g, table, own);
-                    let matrix = indicators(g, own, extent(g, table))?;
+                Unknown::Table { table, index: column_index } => {
+                    let table = only_read(g, table, column_index);
+                    let matrix = indicators(g, column_index, extent(g, table))?;
                     common.push(Common::Matrix { data, matrix, vector: table });
                 }
                 Unknown::Scalar(scalar) => scalars.push((data, scalar)),
@@ -99,9 +99,9 @@ impl Rows {
         }
         for (data, scalar) in scalars {
             // A common level joins the groups' levels.
-            if let Some(own) = local.iter_mut().find(|own: &&mut Local| own.data == data) {
+            if let Some(local_column) = local.iter_mut().find(|local_column: &&mut Local| local_column.data == data) {
                 let everywhere = g.broadcast_to(scalar, &[groups].into());
-                own.unknown = g.add(own.unknown, everywhere);
+                local_column.unknown = g.add(local_column.unknown, everywhere);
             } else {
                 common.push(Common::Column { data, scalar });
             }
@@ -179,15 +179,15 @@ impl Rows {
         let factor = self.factor(g, row_scale);
         let part = |g: &mut Graph, range: Range<usize>| g.slice(factor, 0, range.start, range.end);
         let mut local = Vec::with_capacity(self.local.len());
-        for (j, own) in self.local.iter().enumerate() {
+        for (j, local_column) in self.local.iter().enumerate() {
             let point = part(g, packed.local_point(j));
-            local.push(g.sub(own.unknown, point));
+            local.push(g.sub(local_column.unknown, point));
         }
         let point = part(g, packed.point());
         let mut common = Vec::with_capacity(self.common.len());
         let mut start = 0;
-        for own in &self.common {
-            let (unknown, len) = match own {
+        for common_block in &self.common {
+            let (unknown, len) = match common_block {
                 Common::Matrix { vector, .. } => (*vector, g.shape(*vector).len()),
                 Common::Column { scalar, .. } => (*scalar, 1),
             };
@@ -248,11 +248,11 @@ impl Rows {
             g.reshape(data, [n, 1])
         };
         let mut columns = Vec::new();
-        for own in &self.local {
-            columns.push(column(g, own.data));
+        for local_column in &self.local {
+            columns.push(column(g, local_column.data));
         }
-        for own in &self.common {
-            columns.push(match *own {
+        for common_block in &self.common {
+            columns.push(match *common_block {
                 Common::Column { data, .. } => column(g, data),
                 Common::Matrix { data: None, matrix, .. } => matrix,
                 Common::Matrix { data, matrix, .. } => {

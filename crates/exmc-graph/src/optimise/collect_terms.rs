@@ -40,7 +40,7 @@ pub(super) fn collect(g: &mut Graph, root: NodeId) -> Option<NodeId> {
             {
                 let shape = g.shape(x).clone();
                 let term = scaled(g, x, factor);
-                match arrays.iter_mut().find(|(own, _)| *own == shape) {
+                match arrays.iter_mut().find(|(other_shape, _)| *other_shape == shape) {
                     Some((_, all)) => *all = g.add(*all, term),
                     None => arrays.push((shape, term)),
                 }
@@ -118,11 +118,11 @@ impl Sum {
                         sum.number += factor * value;
                         continue;
                     }
-                    let at = *place.entry(id).or_insert_with(|| {
+                    let index = *place.entry(id).or_insert_with(|| {
                         sum.terms.push((id, 0.0));
                         sum.terms.len() - 1
                     });
-                    sum.terms[at].1 += factor;
+                    sum.terms[index].1 += factor;
                 }
             }
         }

@@ -19,10 +19,10 @@ pub(super) fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<No
     let mut index = None;
     let mut tables = Vec::new();
     for (id, power) in others {
-        let (table, own) = gathered(g, id)?;
+        let (table, table_index) = gathered(g, id)?;
         // One index may read tables of several lengths.
         let len = g.shape(table).len();
-        if *index.get_or_insert((own, len)) != (own, len) {
+        if *index.get_or_insert((table_index, len)) != (table_index, len) {
             return None;
         }
         tables.push((table, power));
@@ -43,10 +43,10 @@ pub(super) fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<No
     // What is the same in every element needs no product with each.
     let (mut sum, mut rest): (Option<NodeId>, Option<NodeId>) = (None, None);
     for term in terms(g, table) {
-        let own = term.product(g);
-        if own.arrays.is_empty() {
+        let term_product = term.product(g);
+        if term_product.arrays.is_empty() {
             let all = g.sum(totals);
-            let part = own.scale(g, all);
+            let part = term_product.scale(g, all);
             sum = Some(sum.map_or(part, |sum| g.add(sum, part)));
         } else {
             let part = term.outer.scale(g, term.node);

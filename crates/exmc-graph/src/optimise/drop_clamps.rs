@@ -44,15 +44,15 @@ pub fn drop_clamps(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId, Vec<Li
         });
         match (&g.node(x).op, far) {
             (Op::Input { name, .. }, Some(limit)) if !is_known(g, x) => {
-                let at = *place.entry(x).or_insert_with(|| {
+                let index = *place.entry(x).or_insert_with(|| {
                     let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
                     all.push(Limits { input: name.to_string(), low, high });
                     all.len() - 1
                 });
-                let own = &mut all[at];
+                let limits = &mut all[index];
                 match f {
-                    Binary::Min => own.high = own.high.min(limit),
-                    _ => own.low = own.low.max(limit),
+                    Binary::Min => limits.high = limits.high.min(limit),
+                    _ => limits.low = limits.low.max(limit),
                 }
                 x
             }

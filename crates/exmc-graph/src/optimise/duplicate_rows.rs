@@ -122,7 +122,7 @@ impl Reading {
             return None;
         }
         let width = (node.shape.len() / self.rows) as f64;
-        let places = index.values().iter().enumerate().map(|(row, &at)| at - row as f64 * width);
+        let places = index.values().iter().enumerate().map(|(row, &position)| position - row as f64 * width);
         let places: Vec<f64> = places.collect();
         let inside = places.iter().all(|&place| place >= 0.0 && place < width);
         inside.then(|| (source, Tensor::moved(index.shape(), DType::Int, places)))
@@ -151,7 +151,7 @@ impl Reading {
                     let places = distinct.take(places);
                     let places = places.values().iter().enumerate();
                     let index: Vec<usize> =
-                        places.map(|(row, &at)| row * width + at as usize).collect();
+                        places.map(|(row, &column)| row * width + column as usize).collect();
                     let index = g.constant(Tensor::indices(&index));
                     let flat = g.reshape(source, [rows * width]);
                     g.gather(flat, index)
@@ -180,7 +180,7 @@ impl Reading {
 fn chosen(g: &mut Graph, table: NodeId, index: Tensor) -> NodeId {
     let in_order = index.shape().rank() == 1
         && g.shape(table).extents().first() == Some(&index.values().len())
-        && index.values().iter().enumerate().all(|(k, &at)| at == k as f64);
+        && index.values().iter().enumerate().all(|(k, &row)| row == k as f64);
     if in_order {
         return table;
     }

@@ -82,9 +82,9 @@ fn without_equal(
     let shape = Shape::from([firsts.len()]);
     let places: Vec<usize> =
         (0..rows).flat_map(|t| firsts.iter().map(move |first| t * width + first)).collect();
-    let whole = steps.map_or(shape.clone(), |steps| Shape::from([steps]).join(shape.extents()));
+    let full_shape = steps.map_or(shape.clone(), |steps| Shape::from([steps]).join(shape.extents()));
     let arg = elements.take(g, &places);
-    Some(Narrow { arg: g.reshape(arg, whole), shape, index })
+    Some(Narrow { arg: g.reshape(arg, full_shape), shape, index })
 }
 
 /// Elements that are known, or chosen from a table.
@@ -139,7 +139,7 @@ impl Elements {
             Self::Chosen { table, index } => {
                 let index: Vec<usize> = places.iter().map(|&k| index[k]).collect();
                 let first = index.first().copied().unwrap_or(0);
-                if index.iter().enumerate().all(|(k, &at)| at == first + k) {
+                if index.iter().enumerate().all(|(k, &element)| element == first + k) {
                     return g.slice(table, 0, first, first + index.len());
                 }
                 let index = g.constant(Tensor::indices(&index));
@@ -248,7 +248,7 @@ fn log_sum_exp(g: &mut Graph, axes: &[usize], x: NodeId) -> Option<NodeId> {
         if let Some((table, index)) = gathered(g, id) {
             let alike = chosen
                 .iter_mut()
-                .find(|(other, at)| *at == index && g.shape(*other) == g.shape(table) && !negative);
+                .find(|(other, other_index)| *other_index == index && g.shape(*other) == g.shape(table) && !negative);
             if let Some((total, _)) = alike {
                 *total = g.add(*total, table);
                 continue;

@@ -73,9 +73,9 @@ fn largest_group(left: &mut Vec<Log>) -> Option<(f64, Vec<Log>)> {
     let group = |unit: f64| {
         let mut factors = 0.0;
         let fits = |log: &&Log| {
-            let own = power(log, unit).map_or(f64::INFINITY, |power| power * log.len as f64);
-            let fits = factors + own <= MAX_FACTORS as f64;
-            factors += if fits { own } else { 0.0 };
+            let log_factors = power(log, unit).map_or(f64::INFINITY, |power| power * log.len as f64);
+            let fits = factors + log_factors <= MAX_FACTORS as f64;
+            factors += if fits { log_factors } else { 0.0 };
             fits
         };
         let group: Vec<Log> = left.iter().filter(fits).copied().collect();
@@ -83,9 +83,9 @@ fn largest_group(left: &mut Vec<Log>) -> Option<(f64, Vec<Log>)> {
     };
     let groups = left.iter().map(|log| group(log.coefficient));
     // The first of those with the most.
-    let best = groups.reduce(|best, own| if own.0 > best.0 { own } else { best });
+    let best = groups.reduce(|best, candidate| if candidate.0 > best.0 { candidate } else { best });
     let (_, unit, group) = best.filter(|(elements, ..)| *elements > 1)?;
-    left.retain(|log| group.iter().all(|own| own.node != log.node));
+    left.retain(|log| group.iter().all(|member| member.node != log.node));
     Some((unit, group))
 }
 
@@ -120,8 +120,8 @@ impl Sum {
             }
             Op::Reduce(Reduction::Sum, axes) => {
                 let summed = g.shape(arg(0));
-                let whole = axes.len() == summed.rank() && summed.len() <= MAX_FACTORS;
-                whole.then(|| vec![(arg(0), 1.0)])
+                let is_full_sum = axes.len() == summed.rank() && summed.len() <= MAX_FACTORS;
+                is_full_sum.then(|| vec![(arg(0), 1.0)])
             }
             _ => None,
         }
@@ -168,8 +168,8 @@ impl Sum {
             (Op::Binary(Binary::Sub), [Some(only), None]) => Some(*only),
             (Op::Binary(Binary::Sub), [None, Some(only)]) => Some(g.neg(*only)),
             (Op::Binary(Binary::Mul), [Some(rest)]) => {
-                let own = |arg: NodeId| if arg == terms[0].0 { *rest } else { arg };
-                Some(g.must(op, &[own(args[0]), own(args[1])]))
+                let with_rest = |arg: NodeId| if arg == terms[0].0 { *rest } else { arg };
+                Some(g.must(op, &[with_rest(args[0]), with_rest(args[1])]))
             }
             (_, rests) => {
                 let rests: Vec<NodeId> = rests.iter().flatten().copied().collect();

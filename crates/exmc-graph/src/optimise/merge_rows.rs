@@ -26,7 +26,7 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
 }
 
 fn sum_of(g: &mut Graph, product: &Product, _elements: usize) -> Option<NodeId> {
-    let whole = merged(g, product);
+    let undivided = merged(g, product);
     let parts = opened(g, product).and_then(|parts| {
         let parts: Vec<Merged> =
             parts.iter().map(|part| merged(g, part)).collect::<Option<Vec<_>>>()?;
@@ -37,7 +37,7 @@ fn sum_of(g: &mut Graph, product: &Product, _elements: usize) -> Option<NodeId> 
         })
     });
     let mut best: Option<Merged> = None;
-    for found in [whole, parts].into_iter().flatten() {
+    for found in [undivided, parts].into_iter().flatten() {
         if found.pays() && best.as_ref().is_none_or(|best| found.after < best.after) {
             best = Some(found);
         }

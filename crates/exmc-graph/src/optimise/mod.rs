@@ -165,9 +165,9 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
                     new.must(op.clone(), args)
                 })
             }
-            Work::Whole(whole) | Work::PayingWhole(whole) => {
+            Work::Whole(rewrite) | Work::PayingWhole(rewrite) => {
                 let mut copy = graph.clone();
-                let Some(found) = whole(&mut copy, root) else { continue };
+                let Some(found) = rewrite(&mut copy, root) else { continue };
                 places.push(root);
                 rebuild(&copy, &[found], |new, id, args| new.must(copy.node(id).op.clone(), args))
             }

@@ -23,8 +23,8 @@ pub(super) struct Affine {
 /// An expression that is affine in elements of an input.
 pub(super) fn affine(g: &mut Graph, x: NodeId, input: NodeId) -> Option<Affine> {
     let leaf = |g: &Graph, x: NodeId| {
-        let (of, view) = View::of(g, x)?;
-        (of == input && !view.clamped).then(|| view.elements(g.shape(input).len()))
+        let (source, view) = View::of(g, x)?;
+        (source == input && !view.clamped).then(|| view.elements(g.shape(input).len()))
     };
     of_leaves(g, x, (input, &leaf), MAX_DEPTH)
 }
@@ -49,18 +49,18 @@ fn of_leaves(
         return Some(Affine { slope: g.scalar(1.0), besides: None, elements });
     }
     let depth = depth.checked_sub(1)?;
-    let of = |g: &mut Graph, x: NodeId| of_leaves(g, x, (input, leaf), depth);
+    let affine_of = |g: &mut Graph, x: NodeId| of_leaves(g, x, (input, leaf), depth);
     let args = g.node(x).args.clone();
     let op = g.node(x).op.clone();
     match (op, &args[..]) {
         (Op::Unary(Unary::Neg), &[inner]) => {
-            let own = of(g, inner)?;
-            let besides = own.besides.map(|besides| g.neg(besides));
-            Some(Affine { slope: g.neg(own.slope), besides, ..own })
+            let form = affine_of(g, inner)?;
+            let besides = form.besides.map(|besides| g.neg(besides));
+            Some(Affine { slope: g.neg(form.slope), besides, ..form })
         }
         (Op::Reshape(_) | Op::Slice { .. } | Op::Permute(_) | Op::Broadcast(_), &[inner]) => {
-            let own = of(g, inner)?;
-            let elements = moved(g, x, &own.elements)?;
+            let form = affine_of(g, inner)?;
+            let elements = moved(g, x, &form.elements)?;
             let (op, shape) = (g.node(x).op.clone(), g.shape(inner).clone());
             let all = |g: &mut Graph, node: NodeId| {
                 if g.shape(node).is_scalar() {
@@ -69,25 +69,25 @@ fn of_leaves(
                 let full = g.broadcast_to(node, &shape);
                 g.must(op.clone(), &[full])
             };
-            let slope = all(g, own.slope);
-            let besides = own.besides.map(|besides| all(g, besides));
+            let slope = all(g, form.slope);
+            let besides = form.besides.map(|besides| all(g, besides));
             Some(Affine { slope, besides, elements })
         }
         (Op::Concat { axis }, parts) => {
             if axis != 0 {
                 return None;
             }
-            let mut own = Vec::new();
+            let mut pieces = Vec::new();
             for part in parts {
-                own.push((of(g, *part)?, g.shape(*part).clone()));
+                pieces.push((affine_of(g, *part)?, g.shape(*part).clone()));
             }
-            joined(g, own)
+            joined(g, pieces)
         }
         (Op::Binary(op), &[a, b]) => {
             let [in_a, in_b] = [a, b].map(|side| holds(g, side, input));
             match (op, in_a, in_b) {
                 (Binary::Add | Binary::Sub, true, true) => {
-                    let (a, b) = (of(g, a)?, of(g, b)?);
+                    let (a, b) = (affine_of(g, a)?, affine_of(g, b)?);
                     let slope = g.binary(op, a.slope, b.slope);
                     let zero = g.scalar(0.0);
                     let besides = match (a.besides, b.besides) {
@@ -98,29 +98,29 @@ fn of_leaves(
                     is_same.then_some(Affine { slope, besides, elements: a.elements })
                 }
                 (Binary::Add, true, false) | (Binary::Add, false, true) => {
-                    let (own, other) = if in_a { (a, b) } else { (b, a) };
-                    let own = of(g, own)?;
-                    let besides = own.besides.map_or(other, |besides| g.add(besides, other));
-                    Some(Affine { besides: Some(besides), ..own })
+                    let (varying, other) = if in_a { (a, b) } else { (b, a) };
+                    let form = affine_of(g, varying)?;
+                    let besides = form.besides.map_or(other, |besides| g.add(besides, other));
+                    Some(Affine { besides: Some(besides), ..form })
                 }
                 (Binary::Sub, true, false) => {
-                    let own = of(g, a)?;
-                    let besides = match own.besides {
+                    let form = affine_of(g, a)?;
+                    let besides = match form.besides {
                         Some(besides) => g.sub(besides, b),
                         None => g.neg(b),
                     };
-                    Some(Affine { besides: Some(besides), ..own })
+                    Some(Affine { besides: Some(besides), ..form })
                 }
                 (Binary::Sub, false, true) => {
-                    let own = of(g, b)?;
-                    let besides = own.besides.map_or(a, |besides| g.sub(a, besides));
-                    Some(Affine { slope: g.neg(own.slope), besides: Some(besides), ..own })
+                    let form = affine_of(g, b)?;
+                    let besides = form.besides.map_or(a, |besides| g.sub(a, besides));
+                    Some(Affine { slope: g.neg(form.slope), besides: Some(besides), ..form })
                 }
                 (Binary::Mul, true, false)
                 | (Binary::Mul, false, true)
                 | (Binary::Div, true, false) => {
-                    let (own, other) = if in_a { (a, b) } else { (b, a) };
-                    let own = of(g, own)?;
+                    let (varying, other) = if in_a { (a, b) } else { (b, a) };
+                    let form = affine_of(g, varying)?;
                     let other = match one_number(g, other) {
                         Some(number) => g.reshape(number, Shape::scalar()),
                         None => other,
@@ -129,8 +129,8 @@ fn of_leaves(
                         Binary::Mul => g.mul(x, other),
                         _ => g.div(x, other),
                     };
-                    let besides = own.besides.map(|besides| times(g, besides));
-                    Some(Affine { slope: times(g, own.slope), besides, ..own })
+                    let besides = form.besides.map(|besides| times(g, besides));
+                    Some(Affine { slope: times(g, form.slope), besides, ..form })
                 }
                 _ => None,
             }
@@ -142,16 +142,16 @@ fn of_leaves(
 /// Affine expressions of these shapes, one after the other.
 pub(super) fn joined(g: &mut Graph, parts: Vec<(Affine, Shape)>) -> Option<Affine> {
     let first = parts.first()?.0.slope;
-    let is_one = g.shape(first).is_scalar() && parts.iter().all(|(own, _)| own.slope == first);
+    let is_one = g.shape(first).is_scalar() && parts.iter().all(|(form, _)| form.slope == first);
     let zero = g.scalar(0.0);
-    let together = |g: &mut Graph, of: &dyn Fn(&Affine) -> NodeId| {
-        let all = parts.iter().map(|(own, shape)| g.broadcast_to(of(own), shape));
+    let together = |g: &mut Graph, value_of: &dyn Fn(&Affine) -> NodeId| {
+        let all = parts.iter().map(|(form, shape)| g.broadcast_to(value_of(form), shape));
         let all: Vec<NodeId> = all.collect();
         g.concat(&all, 0)
     };
-    let slope = if is_one { first } else { together(g, &|own| own.slope) };
-    let besides = parts.iter().any(|(own, _)| own.besides.is_some());
-    let besides = besides.then(|| together(g, &|own| own.besides.unwrap_or(zero)));
-    let elements = parts.iter().flat_map(|(own, _)| own.elements.iter().copied()).collect();
+    let slope = if is_one { first } else { together(g, &|form| form.slope) };
+    let besides = parts.iter().any(|(form, _)| form.besides.is_some());
+    let besides = besides.then(|| together(g, &|form| form.besides.unwrap_or(zero)));
+    let elements = parts.iter().flat_map(|(form, _)| form.elements.iter().copied()).collect();
     Some(Affine { slope, besides, elements })
 }

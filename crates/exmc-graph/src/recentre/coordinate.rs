@@ -31,8 +31,8 @@ impl<'a> Shares<'a> {
         self.0.values().iter().all(|share| *share == 0.0 || *share == 1.0)
     }
 
-    pub(super) fn map(&self, of: impl Fn(f64) -> f64) -> Tensor {
-        let values: Vec<f64> = self.0.values().iter().map(|share| of(*share)).collect();
+    pub(super) fn map(&self, function: impl Fn(f64) -> f64) -> Tensor {
+        let values: Vec<f64> = self.0.values().iter().map(|share| function(*share)).collect();
         Tensor::real(self.0.shape().clone(), values).expect("as many as shares")
     }
 
@@ -62,20 +62,21 @@ pub(super) fn power(g: &mut Graph, scale: NodeId, powers: &Tensor) -> NodeId {
     let sign = if values.contains(&-1.0) { -1.0 } else { 1.0 };
     if values.iter().all(|power| *power == 0.0 || *power == sign) {
         // The scale itself, or what it divides, at some places.
-        let constant = |g: &mut Graph, of: &dyn Fn(f64) -> f64| {
-            let values: Vec<f64> = values.iter().map(|power| of(power.abs())).collect();
+        let constant = |g: &mut Graph, function: &dyn Fn(f64) -> f64| {
+            let values: Vec<f64> = values.iter().map(|power| function(power.abs())).collect();
             let values = Tensor::real(powers.shape().clone(), values);
             g.constant(values.expect("as many as powers"))
         };
-        let whole = if sign > 0.0 { scale } else { g.unary(Unary::Reciprocal, scale) };
+        let full_power = if sign > 0.0 { scale } else { g.unary(Unary::Reciprocal, scale) };
         if values.iter().all(|power| *power == 0.0) {
             return g.scalar(1.0);
         }
         if values.iter().all(|power| *power == sign) {
-            return whole;
+            return full_power;
         }
-        let (own, rest) = (constant(g, &|own| own), constant(g, &|own| 1.0 - own));
-        let some = g.mul(own, whole);
+        let (indicators, rest) =
+            (constant(g, &|indicator| indicator), constant(g, &|indicator| 1.0 - indicator));
+        let some = g.mul(indicators, full_power);
         return g.add(rest, some);
     }
     let log_scale = log(g, scale);
@@ -106,8 +107,8 @@ impl Coordinate<'_> {
             Some(Chain::Walk(walk)) => {
                 let gain = power(g, *scale, &shares.map(|share| 1.0 - share));
                 let value = walk.value(g, (x, gain), *location, &shares);
-                let own = walk.location(g, value, *location);
-                let away = shares.less(g, x, Some(own));
+                let conditional_location = walk.location(g, value, *location);
+                let away = shares.less(g, x, Some(conditional_location));
                 let shrunk = power(g, *scale, &shares.map(|share| -share));
                 let standard = g.mul(shrunk, away);
                 [value, g.mul(gain, away), standard, standard]
@@ -226,17 +227,17 @@ pub fn recentre_value(
         }
         Some(Chain::Walk(walk)) => {
             let value = walk.written_value(g, (old, written), (scale, location));
-            let mut own = walk.location(g, value, location);
+            let mut conditional_location = walk.location(g, value, location);
             if planted(Fault::RecentredBefore) {
                 let zero = g.scalar(0.0);
-                own = location.unwrap_or(zero);
+                conditional_location = location.unwrap_or(zero);
             }
-            let base = if written == Written::Centred { g.sub(old, own) } else { old };
-            (Some(own), base, written, scale)
+            let base = if written == Written::Centred { g.sub(old, conditional_location) } else { old };
+            (Some(conditional_location), base, written, scale)
         }
         Some(Chain::Factor(factor)) => {
-            let [own, standard] = factor.written(g, (old, written), location);
-            (Some(own), standard, Written::NonCentred, factor.scales(g, scale))
+            let [conditional_location, standard] = factor.written(g, (old, written), location);
+            (Some(conditional_location), standard, Written::NonCentred, factor.scales(g, scale))
         }
     };
     let log_scale = log(g, scale);

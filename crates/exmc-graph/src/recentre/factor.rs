@@ -64,9 +64,9 @@ pub(super) fn solved(
     }
     let shape = g.shape(input).clone();
     let location = in_order(g, &shape, &[(&view, location)], 0.0);
-    let own = Factor::new(g, factor, grid.elements(len), input)?;
-    let places = vec![(id, Part::Rows, View { shape: g.shape(id).clone(), ..own.grid.clone() })];
-    Some(own.found(g, (input, Written::Centred), location, places))
+    let chain_factor = Factor::new(g, factor, grid.elements(len), input)?;
+    let places = vec![(id, Part::Rows, View { shape: g.shape(id).clone(), ..chain_factor.grid.clone() })];
+    Some(chain_factor.found(g, (input, Written::Centred), location, places))
 }
 
 /// Operations around an expression that only move its elements, the outermost first.
@@ -135,9 +135,9 @@ pub(super) fn multiplied(
             _ => break,
         }
     }
-    let own = Factor::new(g, factor, elements, input)?;
+    let chain_factor = Factor::new(g, factor, elements, input)?;
     let places = vec![(place.0, Part::Value, place.1)];
-    Some(own.found(g, (input, Written::NonCentred), location, places))
+    Some(chain_factor.found(g, (input, Written::NonCentred), location, places))
 }
 
 impl Factor {
@@ -198,9 +198,9 @@ impl Factor {
     }
 
     /// By row, the sum over its vectors of a function of the share.
-    pub(super) fn row_sums(&self, shares: &Shares<'_>, of: impl Fn(f64) -> f64) -> Tensor {
+    pub(super) fn row_sums(&self, shares: &Shares<'_>, function: impl Fn(f64) -> f64) -> Tensor {
         let rows = self.shares(shares);
-        let sums: Vec<f64> = rows.iter().map(|row| row.iter().map(|s| of(*s)).sum()).collect();
+        let sums: Vec<f64> = rows.iter().map(|row| row.iter().map(|s| function(*s)).sum()).collect();
         Tensor::vector(&sums)
     }
 
@@ -221,12 +221,12 @@ impl Factor {
     /// numbers in rows.
     fn location(&self, g: &mut Graph, standard: NodeId, location: Option<NodeId>) -> NodeId {
         let below = self.below(g);
-        let mut own = g.matmul(below, standard);
+        let mut conditional_location = g.matmul(below, standard);
         if let Some(location) = location {
             let location = self.in_rows(g, location);
-            own = g.add(location, own);
+            conditional_location = g.add(location, conditional_location);
         }
-        self.back.apply(g, own)
+        self.back.apply(g, conditional_location)
     }
 
     /// What of the factor is below its diagonal.
@@ -353,20 +353,20 @@ impl Factor {
         let mut standard: Vec<NodeId> = Vec::new();
         let mut values = Vec::new();
         for (k, share) in shares.iter().enumerate() {
-            let mut own = location.map(|location| row(g, location, k));
+            let mut conditional_location = location.map(|location| row(g, location, k));
             for (i, z) in standard.iter().enumerate() {
                 if planted(Fault::RecentredFactor) {
                     break;
                 }
                 let by = number(g, k * n + i);
                 let term = g.mul(by, *z);
-                own = Some(own.map_or(term, |own| g.add(own, term)));
+                conditional_location = Some(conditional_location.map_or(term, |sum| g.add(sum, term)));
             }
             let scale = number(g, k * n + k);
             let x = row(g, x, k);
             let share = Tensor::vector(share);
             let shares = Shares::new(&share);
-            let away = shares.less(g, x, own);
+            let away = shares.less(g, x, conditional_location);
             let shrunk = power(g, scale, &shares.map(|share| -share));
             let grown = power(g, scale, &shares.map(|share| 1.0 - share));
             let z = g.mul(shrunk, away);
@@ -374,7 +374,7 @@ impl Factor {
                 x
             } else {
                 let difference = g.mul(grown, away);
-                own.map_or(difference, |own| g.add(own, difference))
+                conditional_location.map_or(difference, |sum| g.add(sum, difference))
             };
             standard.push(z);
             values.push(value);

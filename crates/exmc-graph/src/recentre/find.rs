@@ -90,17 +90,17 @@ impl LocationScale {
 
     /// The same with copies of its roots.
     pub(super) fn with_roots(&self, copies: &[NodeId]) -> Self {
-        let mut own = self.clone();
+        let mut copy = self.clone();
         let mut copies = copies.iter().copied();
         let mut next = || copies.next().expect("a copy of each root");
-        own.scale = next();
-        own.location = own.location.map(|_| next());
-        match &mut own.chain {
+        copy.scale = next();
+        copy.location = copy.location.map(|_| next());
+        match &mut copy.chain {
             None => {}
             Some(Chain::Walk(walk)) => walk.slope = next(),
             Some(Chain::Factor(factor)) => factor.factor = next(),
         }
-        own
+        copy
     }
 }
 
@@ -146,22 +146,22 @@ pub fn location_scales(g: &mut Graph, logp: NodeId) -> Vec<LocationScale> {
         }
     }
     let mut inputs: Vec<NodeId> = found.iter().map(|m| m.input).collect();
-    inputs.extend(chains.iter().map(|own| own.input));
+    inputs.extend(chains.iter().map(|entry| entry.input));
     inputs.sort_unstable();
     inputs.dedup();
-    let of = |g: &mut Graph, input| chained(&chains, input).or_else(|| joined(g, input, &found));
-    inputs.into_iter().filter_map(|input| of(g, input)).collect()
+    let entry_of = |g: &mut Graph, input| chained(&chains, input).or_else(|| joined(g, input, &found));
+    inputs.into_iter().filter_map(|input| entry_of(g, input)).collect()
 }
 
 /// What is found of an input: of several places one that is centred; none where there are several
 /// scales of what is not.
 fn chained(found: &[LocationScale], input: NodeId) -> Option<LocationScale> {
-    let own = || found.iter().filter(|own| own.input == input);
-    if let Some(centred) = own().find(|own| own.written == Written::Centred) {
+    let entries = || found.iter().filter(|entry| entry.input == input);
+    if let Some(centred) = entries().find(|entry| entry.written == Written::Centred) {
         return Some(centred.clone());
     }
-    let first = own().next()?;
-    let is_same = own().all(|other| other.scale == first.scale);
+    let first = entries().next()?;
+    let is_same = entries().all(|other| other.scale == first.scale);
     is_same.then(|| first.clone())
 }
 
@@ -227,14 +227,14 @@ fn product(
     if !varies(g, scale) || holds(g, scale, input) || !is_positive(g, scale) || view.clamped {
         return None;
     }
-    let whole = view.is_injective(g.shape(input).len()) && view.shape.len() == g.shape(input).len();
+    let is_bijective = view.is_injective(g.shape(input).len()) && view.shape.len() == g.shape(input).len();
     // Where one element stands at many places, they must have one scale.
-    if !whole && one_number(g, scale).is_none() {
+    if !is_bijective && one_number(g, scale).is_none() {
         return None;
     }
     let mut places = vec![(id, Part::Difference)];
     let mut location = None;
-    if whole && let Some(summed) = walk::summed(g, users, (input, &view), id) {
+    if is_bijective && let Some(summed) = walk::summed(g, users, (input, &view), id) {
         places.push((summed.value, Part::Value));
         let (location, before) = (summed.location, Some(summed.before));
         let written = Written::NonCentred;
@@ -245,7 +245,7 @@ fn product(
     {
         let other = if a == id { b } else { a };
         let is_of_others = varies(g, other) && !holds(g, other, input);
-        if is_of_others && (whole || one_number(g, other).is_some()) {
+        if is_of_others && (is_bijective || one_number(g, other).is_some()) {
             location = Some(other);
             places.push((sum, Part::Value));
         }
@@ -267,21 +267,21 @@ pub(super) fn one_number(g: &Graph, mut x: NodeId) -> Option<NodeId> {
 
 /// All places of one input that can have one coordinate.
 fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale> {
-    let own = || found.iter().filter(|m| m.input == input);
+    let input_matches = || found.iter().filter(|m| m.input == input);
     let distance = |m: &Match| m.before.as_ref().map(|before| before.distance);
     let scaled = |m: &&Match| m.written == Written::Centred && varies(g, m.scale);
-    let first = own()
+    let first = input_matches()
         .find(scaled)
-        .or_else(|| own().find(|m| m.written == Written::NonCentred))
-        .or_else(|| own().next())?;
+        .or_else(|| input_matches().find(|m| m.written == Written::NonCentred))
+        .or_else(|| input_matches().next())?;
     let n = g.shape(input).len();
     let mut pieces = vec![first];
     let mut covered = covers(first, n);
     if first.written == Written::Centred {
-        for other in own().filter(|m| m.written == Written::Centred) {
+        for other in input_matches().filter(|m| m.written == Written::Centred) {
             let more = covers(other, n);
-            let fits = distance(other).is_none_or(|own| {
-                pieces.iter().find_map(|m| distance(m)).is_none_or(|all| all == own)
+            let fits = distance(other).is_none_or(|other_distance| {
+                pieces.iter().find_map(|m| distance(m)).is_none_or(|all| all == other_distance)
             });
             if fits && covered.iter().zip(&more).all(|(a, b)| !(a & b)) {
                 covered.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
@@ -289,7 +289,7 @@ fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale
             }
         }
     } else {
-        let others = own().filter(|m| m.written == Written::NonCentred);
+        let others = input_matches().filter(|m| m.written == Written::NonCentred);
         for other in others.filter(|m| m.places.first() != first.places.first()) {
             // Two scales of one input: neither is its own.
             let scales = [first, other].map(|m| one_number(g, m.scale));
@@ -314,8 +314,8 @@ fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale
     let location = in_order(g, &shape, &locations, 0.0);
     let mut places = Vec::new();
     for piece in &pieces {
-        let own = piece.places.iter().filter(|(_, part)| is_shared || *part != Part::Value);
-        places.extend(own.map(|(node, part)| (*node, *part, piece.view.clone())));
+        let kept = piece.places.iter().filter(|(_, part)| is_shared || *part != Part::Value);
+        places.extend(kept.map(|(node, part)| (*node, *part, piece.view.clone())));
     }
     let covered = (!covered.iter().all(|c| *c)).then_some(covered);
     let (written, chain) = (first.written, chain.map(Chain::Walk));

@@ -39,21 +39,21 @@ pub(super) fn walk(g: &mut Graph, users: &[Vec<NodeId>], scan: NodeId) -> Option
     let (slope, steps) = (slope?, besides?);
     let shape = Shape::from([length]);
     let steps = g.broadcast_to(steps, &shape);
-    let (input, own) = g.ids().take(scan.index()).find_map(|id| {
+    let (input, innovations) = g.ids().take(scan.index()).find_map(|id| {
         let is_long = matches!(g.node(id).op, Op::Input { .. }) && g.shape(id).len() >= length;
         (is_long && holds(g, steps, id)).then_some(())?;
-        affine(g, steps, id).map(|own| (id, own))
+        affine(g, steps, id).map(|innovations| (id, innovations))
     })?;
     let begin = one_number(g, args[0])?;
     let mut found = match holds(g, begin, input) {
-        false => Found::from_outside(g, (slope, begin), own, length),
-        true => Found::after(g, (input, slope), (begin, own), before(g, users, all)?, length)?,
+        false => Found::from_outside(g, (slope, begin), innovations, length),
+        true => Found::after(g, (input, slope), (begin, innovations), before(g, users, all)?, length)?,
     };
     let len = g.shape(input).len();
-    let is_all = found.own.elements.iter().copied().eq(0..len);
-    let others = [Some(found.own.slope), Some(found.slope), found.own.besides];
+    let is_all = found.innovations.elements.iter().copied().eq(0..len);
+    let others = [Some(found.innovations.slope), Some(found.slope), found.innovations.besides];
     let is_of_others = others.into_iter().flatten().all(|node| !holds(g, node, input));
-    if !is_all || !is_of_others || !is_positive(g, found.own.slope) {
+    if !is_all || !is_of_others || !is_positive(g, found.innovations.slope) {
         return None;
     }
     let behind = View::ordered(shape, (len - length..len).collect());
@@ -67,8 +67,8 @@ pub(super) fn walk(g: &mut Graph, users: &[Vec<NodeId>], scan: NodeId) -> Option
     Some(LocationScale {
         input,
         written: Written::NonCentred,
-        location: found.own.besides.map(|besides| in_shape(g, besides)),
-        scale: in_shape(g, found.own.slope),
+        location: found.innovations.besides.map(|besides| in_shape(g, besides)),
+        scale: in_shape(g, found.innovations.slope),
         chain: Some(Chain::Walk(Walk::of_neighbours(in_shape(g, found.slope)))),
         covered: None,
         places: found.places,
@@ -78,7 +78,7 @@ pub(super) fn walk(g: &mut Graph, users: &[Vec<NodeId>], scan: NodeId) -> Option
 /// A walk's elements, in order.
 struct Found {
     /// Their innovations.
-    own: Affine,
+    innovations: Affine,
     /// What multiplies the element before.
     slope: NodeId,
     places: Vec<(NodeId, Part, View)>,
@@ -89,7 +89,7 @@ impl Found {
     fn from_outside(
         g: &mut Graph,
         (slope, begin): (NodeId, NodeId),
-        own: Affine,
+        innovations: Affine,
         length: usize,
     ) -> Self {
         let first: Vec<f64> = (0..length).map(|k| f64::from(u8::from(k == 0))).collect();
@@ -97,8 +97,8 @@ impl Found {
         let begin = g.reshape(begin, Shape::scalar());
         let begin = g.mul(slope, begin);
         let begin = g.mul(first, begin);
-        let besides = own.besides.map_or(begin, |besides| g.add(besides, begin));
-        Self { own: Affine { besides: Some(besides), ..own }, slope, places: Vec::new() }
+        let besides = innovations.besides.map_or(begin, |besides| g.add(besides, begin));
+        Self { innovations: Affine { besides: Some(besides), ..innovations }, slope, places: Vec::new() }
     }
 
     /// Elements that stand before the loop's.
@@ -114,21 +114,21 @@ impl Found {
         let one = Shape::from([1]);
         for node in before {
             let value = one_number(g, node)?;
-            let own = match last {
+            let innovation = match last {
                 None => {
                     slopes.push(g.scalar(0.0));
                     affine(g, value, input)?
                 }
                 Some(last) => {
-                    let (step, own) = step(g, value, (input, last))?;
+                    let (step, innovation) = step(g, value, (input, last))?;
                     slopes.push(step);
-                    own
+                    innovation
                 }
             };
-            let elements = Some(own.elements.clone());
+            let elements = Some(innovation.elements.clone());
             let shape = g.shape(value).clone();
             places.push((value, Part::Value, View { shape, elements, clamped: false }));
-            parts.push((own, one.clone()));
+            parts.push((innovation, one.clone()));
             last = Some(value);
         }
         if last != Some(begin) {
@@ -143,15 +143,15 @@ impl Found {
             g.concat(&all, 0)
         };
         parts.push((rest, Shape::from([length])));
-        for (own, shape) in &mut parts {
+        for (innovation, shape) in &mut parts {
             let flat = |g: &mut Graph, x: NodeId| match g.shape(x).is_scalar() {
                 true => x,
                 false => g.reshape(x, shape.clone()),
             };
-            own.slope = flat(g, own.slope);
-            own.besides = own.besides.map(|besides| flat(g, besides));
+            innovation.slope = flat(g, innovation.slope);
+            innovation.besides = innovation.besides.map(|besides| flat(g, besides));
         }
-        Some(Self { own: joined(g, parts)?, slope, places })
+        Some(Self { innovations: joined(g, parts)?, slope, places })
     }
 }
 
@@ -172,10 +172,10 @@ fn step(g: &mut Graph, value: NodeId, (input, last): (NodeId, NodeId)) -> Option
     let (Op::Binary(Binary::Add), &[a, b]) = (&g.node(value).op, &g.node(value).args[..]) else {
         return None;
     };
-    for (own, other) in [(a, b), (b, a)] {
+    for (varying, other) in [(a, b), (b, a)] {
         let Some(before) = affine_in(g, other, last) else { continue };
-        let Some(own) = affine(g, own, input) else { continue };
-        let besides = match (own.besides, before.besides) {
+        let Some(innovation) = affine(g, varying, input) else { continue };
+        let besides = match (innovation.besides, before.besides) {
             (None, other) | (other, None) => other,
             (Some(a), Some(b)) => {
                 let [a, b] = [a, b].map(|node| g.reshape(node, Shape::scalar()));
@@ -183,24 +183,24 @@ fn step(g: &mut Graph, value: NodeId, (input, last): (NodeId, NodeId)) -> Option
             }
         };
         let slope = g.reshape(before.slope, Shape::scalar());
-        return Some((slope, Affine { besides, ..own }));
+        return Some((slope, Affine { besides, ..innovation }));
     }
     None
 }
 
 /// A body's number in terms of the state, with all steps side by side.
 fn lifted(g: &mut Graph, body: &ScanBody, next: NodeId, args: &[NodeId]) -> Option<State> {
-    let own = &body.graph;
+    let graph = &body.graph;
     let [carries, sequences, _] = body.counts;
-    let needed = own.reachable(&[next]);
-    let mut states: Vec<Option<State>> = vec![None; own.len()];
-    for id in own.ids().filter(|id| needed[id.index()]) {
-        if !own.shape(id).is_scalar() {
+    let needed = graph.reachable(&[next]);
+    let mut states: Vec<Option<State>> = vec![None; graph.len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        if !graph.shape(id).is_scalar() {
             return None;
         }
         let besides = |node| Some(State { slope: None, besides: Some(node) });
-        let of = |k: usize| states[own.node(id).args[k].index()];
-        states[id.index()] = match &own.node(id).op {
+        let state_of = |k: usize| states[graph.node(id).args[k].index()];
+        states[id.index()] = match &graph.node(id).op {
             Op::Input { name, .. } => {
                 let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
                 if number("carry").is_some() {
@@ -212,9 +212,9 @@ fn lifted(g: &mut Graph, body: &ScanBody, next: NodeId, args: &[NodeId]) -> Opti
                 }
             }
             Op::Constant(value) => besides(g.constant(value.clone())),
-            Op::Reshape(_) | Op::Broadcast(_) => of(0),
+            Op::Reshape(_) | Op::Broadcast(_) => state_of(0),
             Op::Unary(op) => {
-                let inner = of(0)?;
+                let inner = state_of(0)?;
                 match (op, inner) {
                     (_, State { slope: None, besides: Some(x) }) => besides(g.unary(*op, x)),
                     (Unary::Neg, _) => Some(State {
@@ -224,7 +224,7 @@ fn lifted(g: &mut Graph, body: &ScanBody, next: NodeId, args: &[NodeId]) -> Opti
                     _ => None,
                 }
             }
-            Op::Binary(op) => of_two(g, *op, of(0)?, of(1)?),
+            Op::Binary(op) => of_two(g, *op, state_of(0)?, state_of(1)?),
             _ => None,
         };
         states[id.index()]?;

@@ -87,8 +87,8 @@ impl Copier<'_> {
                     made.expect("names are unique in the old graph")
                 }
                 op => {
-                    let of = |arg: &NodeId| self.copies[arg.index()].expect("arguments come first");
-                    let args: Vec<NodeId> = node.args.iter().map(of).collect();
+                    let copy_of = |arg: &NodeId| self.copies[arg.index()].expect("arguments come first");
+                    let args: Vec<NodeId> = node.args.iter().map(copy_of).collect();
                     self.new.must(op.clone(), &args)
                 }
             };
@@ -111,18 +111,18 @@ impl Copier<'_> {
         let coordinate = Coordinate { shape, entry: entry.with_roots(&roots), share };
         let parts = coordinate.parts(g, z);
         for (node, part, view) in &entry.places {
-            let whole = parts[*part as usize];
+            let all_elements = parts[*part as usize];
             let g = &mut self.new;
             self.copies[node.index()] = Some(match part {
-                Part::Rows => g.reshape(whole, view.shape.clone()),
-                _ => view.apply(g, whole),
+                Part::Rows => g.reshape(all_elements, view.shape.clone()),
+                _ => view.apply(g, all_elements),
             });
         }
-        let own = match entry.written {
+        let written_part = match entry.written {
             Written::Centred => Part::Value,
             Written::NonCentred => Part::Standard,
         };
-        self.copies[entry.input.index()] = Some(parts[own as usize]);
+        self.copies[entry.input.index()] = Some(parts[written_part as usize]);
         coordinate.log_jacobian(&mut self.new)
     }
 }

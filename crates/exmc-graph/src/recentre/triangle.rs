@@ -57,11 +57,11 @@ fn of_operation(g: &Graph, id: NodeId, known: &mut Known) -> Vec<Sign> {
             Some(a.iter().zip(&b).map(|(a, b)| of_two(*op, *a, *b)).collect())
         }
         Op::Unary(Unary::Sqrt | Unary::Neg | Unary::Tanh | Unary::Square) => {
-            let of = |sign: &Sign| match (sign, &node.op) {
+            let sign_after = |sign: &Sign| match (sign, &node.op) {
                 (Sign::Positive, Op::Unary(Unary::Neg)) => Sign::Any,
                 (sign, _) => *sign,
             };
-            signs(g, node.args[0], known).map(|inner| inner.iter().map(of).collect())
+            signs(g, node.args[0], known).map(|inner| inner.iter().map(sign_after).collect())
         }
         Op::Reshape(_) => signs(g, node.args[0], known),
         Op::Permute(_) | Op::Slice { .. } | Op::Broadcast(_) | Op::Gather => {
@@ -73,17 +73,17 @@ fn of_operation(g: &Graph, id: NodeId, known: &mut Known) -> Vec<Sign> {
         }
         Op::Concat { axis } => {
             let parts = node.args.iter().map(|arg| {
-                let own = signs(g, *arg, known)?;
+                let arg_signs = signs(g, *arg, known)?;
                 let extents = g.shape(*arg).extents();
-                Some((own, extents[*axis..].iter().product::<usize>()))
+                Some((arg_signs, extents[*axis..].iter().product::<usize>()))
             });
             let parts: Option<Vec<(Vec<Sign>, usize)>> = parts.collect();
             parts.map(|parts| {
                 let outer: usize = node.shape.extents()[..*axis].iter().product();
-                let of = |k: usize| {
-                    parts.iter().flat_map(move |(own, row)| own[k * row..(k + 1) * row].to_vec())
+                let block = |k: usize| {
+                    parts.iter().flat_map(move |(part_signs, row)| part_signs[k * row..(k + 1) * row].to_vec())
                 };
-                (0..outer).flat_map(of).collect()
+                (0..outer).flat_map(block).collect()
             })
         }
         Op::ScatterAdd { .. } => scattered(g, id, known),
@@ -94,20 +94,20 @@ fn of_operation(g: &Graph, id: NodeId, known: &mut Known) -> Vec<Sign> {
             inner.map(|inner| {
                 let mut all = vec![Sign::Zero; len];
                 for (k, sign) in inner.into_iter().enumerate() {
-                    let (outer, at, rest) = (k / row / from[*axis], k / row % from[*axis], k % row);
-                    all[(outer * extent + start + at * step) * row + rest] = sign;
+                    let (outer, position, rest) = (k / row / from[*axis], k / row % from[*axis], k % row);
+                    all[(outer * extent + start + position * step) * row + rest] = sign;
                 }
                 all
             })
         }
         Op::Cholesky => {
             let n = node.shape.extents()[0];
-            let of = |k: usize| match (k / n).cmp(&(k % n)) {
+            let sign_at = |k: usize| match (k / n).cmp(&(k % n)) {
                 std::cmp::Ordering::Less => Sign::Zero,
                 std::cmp::Ordering::Equal => Sign::Positive,
                 std::cmp::Ordering::Greater => Sign::Any,
             };
-            Some((0..len).map(of).collect())
+            Some((0..len).map(sign_at).collect())
         }
         Op::MatMul => multiplied(g, id, known),
         _ => None,
@@ -144,8 +144,8 @@ fn scattered(g: &Graph, id: NodeId, known: &mut Known) -> Option<Vec<Sign>> {
     let mut all = vec![Sign::Zero; node.shape.len()];
     for (k, place) in index.values().iter().enumerate() {
         for r in 0..row {
-            let own = &mut all[*place as usize * row + r];
-            *own = of_two(Binary::Add, *own, inner[k * row + r]);
+            let target = &mut all[*place as usize * row + r];
+            *target = of_two(Binary::Add, *target, inner[k * row + r]);
         }
     }
     Some(all)
@@ -159,12 +159,12 @@ fn multiplied(g: &Graph, id: NodeId, known: &mut Known) -> Option<Vec<Sign>> {
         return None;
     }
     let (a, b) = (signs(g, a, known)?, signs(g, b, known)?);
-    let of = |k: usize| {
+    let entry = |k: usize| {
         let (i, j) = (k / columns, k % columns);
         (0..inner).fold(Sign::Zero, |sum, l| {
             let term = of_two(Binary::Mul, a[i * inner + l], b[l * columns + j]);
             of_two(Binary::Add, sum, term)
         })
     };
-    Some((0..rows * columns).map(of).collect())
+    Some((0..rows * columns).map(entry).collect())
 }

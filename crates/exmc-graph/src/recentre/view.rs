@@ -142,18 +142,18 @@ pub(super) fn moved(g: &Graph, id: NodeId, elements: &[usize]) -> Option<Vec<usi
     let from = g.shape(node.args[0]);
     let strides = from.strides();
     // Each place of the result, from the places of its coordinates.
-    let placed = |of: &dyn Fn(&[usize]) -> usize| {
+    let placed = |source: &dyn Fn(&[usize]) -> usize| {
         let extents = node.shape.extents();
-        let mut at = vec![0; extents.len()];
+        let mut coordinates = vec![0; extents.len()];
         let mut all = Vec::with_capacity(node.shape.len());
         for _ in 0..node.shape.len() {
-            all.push(elements[of(&at)]);
+            all.push(elements[source(&coordinates)]);
             for axis in (0..extents.len()).rev() {
-                at[axis] += 1;
-                if at[axis] < extents[axis] {
+                coordinates[axis] += 1;
+                if coordinates[axis] < extents[axis] {
                     break;
                 }
-                at[axis] = 0;
+                coordinates[axis] = 0;
             }
         }
         all
@@ -161,19 +161,19 @@ pub(super) fn moved(g: &Graph, id: NodeId, elements: &[usize]) -> Option<Vec<usi
     Some(match &node.op {
         Op::Reshape(_) => elements.to_vec(),
         Op::Permute(order) => {
-            placed(&|at| at.iter().zip(order).map(|(&k, &axis)| k * strides[axis]).sum())
+            placed(&|coordinates| coordinates.iter().zip(order).map(|(&k, &axis)| k * strides[axis]).sum())
         }
-        Op::Slice { axis, start, step, .. } => placed(&|at| {
+        Op::Slice { axis, start, step, .. } => placed(&|coordinates| {
             let along = |(a, &k): (usize, &usize)| if a == *axis { start + k * step } else { k };
-            at.iter().enumerate().map(|(a, k)| along((a, k)) * strides[a]).sum()
+            coordinates.iter().enumerate().map(|(a, k)| along((a, k)) * strides[a]).sum()
         }),
         Op::Broadcast(shape) => {
             let skipped = shape.rank() - from.rank();
-            placed(&|at| {
-                let at = &at[skipped..];
+            placed(&|coordinates| {
+                let coordinates = &coordinates[skipped..];
                 let extents = from.extents();
                 let along = |(a, &k): (usize, &usize)| if extents[a] == 1 { 0 } else { k };
-                at.iter().enumerate().map(|(a, k)| along((a, k)) * strides[a]).sum()
+                coordinates.iter().enumerate().map(|(a, k)| along((a, k)) * strides[a]).sum()
             })
         }
         Op::Gather => {

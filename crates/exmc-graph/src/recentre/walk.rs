@@ -46,10 +46,10 @@ pub(super) fn before(
     location: NodeId,
 ) -> Option<(Option<NodeId>, Before)> {
     let Affine { slope, besides, elements } = affine(g, location, input)?;
-    let own = view.elements(g.shape(input).len());
-    let distance = own.first()?.checked_sub(*elements.first()?)?;
-    let is_same = own.iter().zip(&elements).all(|(own, before)| *own == before + distance);
-    let fits = distance > 0 && own.len() == elements.len() && is_same && !view.clamped;
+    let view_elements = view.elements(g.shape(input).len());
+    let distance = view_elements.first()?.checked_sub(*elements.first()?)?;
+    let is_same = view_elements.iter().zip(&elements).all(|(element, before)| *element == before + distance);
+    let fits = distance > 0 && view_elements.len() == elements.len() && is_same && !view.clamped;
     fits.then_some((besides, Before { distance, slope, has: None }))
 }
 

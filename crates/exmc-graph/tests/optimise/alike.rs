@@ -15,15 +15,15 @@ fn grouped(model: &Model) -> String {
 
 /// The operations of a graph, without inputs and constants.
 fn operations(text: &str) -> Vec<&str> {
-    let of = |line: &'_ str| -> Option<usize> { line.find(" = ") };
+    let separator = |line: &'_ str| -> Option<usize> { line.find(" = ") };
     text.lines()
-        .filter_map(|line| line.get(of(line)? + 3..)?.split(['(', ' ']).next())
+        .filter_map(|line| line.get(separator(line)? + 3..)?.split(['(', ' ']).next())
         .filter(|op| !matches!(*op, "input" | "constant"))
         .collect()
 }
 
 fn count(text: &str, op: &str) -> usize {
-    operations(text).iter().filter(|own| **own == op).count()
+    operations(text).iter().filter(|other| **other == op).count()
 }
 
 fn variables(b: &mut Build, n: usize) -> Vec<NodeId> {
@@ -45,13 +45,13 @@ fn hierarchy(n: usize, is_data: bool) -> Model {
     let mut b = Build::new();
     let [mu, log_tau, log_sigma] = ["mu", "log_tau", "log_sigma"].map(|name| b.parameter(name, []));
     let (tau, sigma) = (b.g.exp(log_tau), b.g.exp(log_sigma));
-    let own = variables(&mut b, n);
+    let scalars = variables(&mut b, n);
     let mut logp = b.g.square(mu);
-    for &a in &own {
+    for &a in &scalars {
         let prior = normal(&mut b.g, [a, mu, tau]);
         logp = b.g.add(logp, prior);
     }
-    for (k, &a) in own.iter().enumerate() {
+    for (k, &a) in scalars.iter().enumerate() {
         let outcome = series(n, 3)[k];
         let y = match is_data {
             true => b.data(&format!("y{k}"), Tensor::scalar(outcome)),
@@ -88,9 +88,9 @@ fn fewer_than_eight_are_left_alone() {
 #[test]
 fn others_in_between_stay_and_factors_are_a_vector() {
     let mut b = Build::new();
-    let own = variables(&mut b, 12);
-    let mut logp = b.g.exp(own[3]);
-    for (k, &a) in own.iter().enumerate() {
+    let scalars = variables(&mut b, 12);
+    let mut logp = b.g.exp(scalars[3]);
+    for (k, &a) in scalars.iter().enumerate() {
         let term = if k % 5 == 4 { b.g.exp(a) } else { b.g.sin(a) };
         let term = b.g.scale(term, 1.0 + k as f64);
         logp = b.g.add(logp, term);
@@ -106,9 +106,9 @@ fn others_in_between_stay_and_factors_are_a_vector() {
 #[test]
 fn data_of_lengths_of_their_own_are_laid_one_behind_the_other() {
     let mut b = Build::new();
-    let own = variables(&mut b, 9);
+    let scalars = variables(&mut b, 9);
     let mut logp = b.g.scalar(0.0);
-    for (k, &a) in own.iter().enumerate() {
+    for (k, &a) in scalars.iter().enumerate() {
         let rows = b.rows(&format!("y{k}"), 1 + k % 3, 5 + k);
         let difference = b.g.sub(rows, a);
         let square = b.g.softplus(difference);
@@ -172,9 +172,9 @@ fn elements_of_two_arrays_are_sums_of_their_own() {
 #[test]
 fn arrays_that_are_put_together_from_alike_scalars_are_functions_of_vectors() {
     let mut b = Build::new();
-    let own = variables(&mut b, 10);
+    let scalars = variables(&mut b, 10);
     let mut parts = Vec::new();
-    for &a in own.iter().rev() {
+    for &a in scalars.iter().rev() {
         let exp = b.g.exp(a);
         parts.push(b.g.reshape(exp, [1]));
     }
@@ -189,11 +189,11 @@ fn arrays_that_are_put_together_from_alike_scalars_are_functions_of_vectors() {
 #[test]
 fn what_is_the_same_in_three_groups_is_computed_three_times() {
     let mut b = Build::new();
-    let own = variables(&mut b, 30);
+    let scalars = variables(&mut b, 30);
     let scales = ["s0", "s1", "s2"].map(|name| b.parameter(name, []));
     let scales = scales.map(|s| b.g.exp(s));
     let mut logp = b.g.scalar(0.0);
-    for (k, &a) in own.iter().enumerate() {
+    for (k, &a) in scalars.iter().enumerate() {
         let z = b.g.div(a, scales[k % 3]);
         let square = b.g.square(z);
         logp = b.g.sub(logp, square);

@@ -44,8 +44,8 @@ fn values_and_gradients_stay_and_costs_fall() {
 /// Elements that an evaluation computes: the length of every node that depends on parameters.
 fn elements(graph: &Graph, root: NodeId) -> usize {
     let live = graph.reachable(&[root]);
-    let own = graph.ids().filter(|id| live[id.index()]);
-    own.map(|id| match graph.node(id) {
+    let live_nodes = graph.ids().filter(|id| live[id.index()]);
+    live_nodes.map(|id| match graph.node(id) {
         node if node.dependence != exmc_graph::Dependence::Parameter => 0,
         node => node.shape.len(),
     })

@@ -183,8 +183,8 @@ fn rows_stay_where_nothing_is_known_or_gained() {
             b.g.mul(t, x)
         }),
         ("parameters of their own", |b, t, _| {
-            let own = b.parameter("own", [100]);
-            b.g.mul(t, own)
+            let factors = b.parameter("own", [100]);
+            b.g.mul(t, factors)
         }),
     ];
     for (name, rows) in cases {
@@ -203,14 +203,14 @@ fn rows_stay_where_others_need_all_of_them() {
     // Of the product the sum of squares needs every row, because it has weights that are
     // parameters.
     let mut b = Build::new();
-    let (t, own) = (b.parameter("t", [6]), b.parameter("own", [60]));
+    let (t, weights) = (b.parameter("t", [6]), b.parameter("own", [60]));
     let rows = (0..60).flat_map(|r| (0..6).map(move |k| (r / 2 * (k + 1) % 7) as f64));
     let matrix = b.g.constant(Tensor::real([60, 6], rows.collect::<Vec<f64>>()).unwrap());
     let eta = b.g.matmul(matrix, t);
     let eta = b.g.tanh(eta);
     let square = b.g.square(eta);
     let alone = b.g.sum(square);
-    let weighted = b.g.mul(own, eta);
+    let weighted = b.g.mul(weights, eta);
     let weighted = b.g.sum(weighted);
     let both = b.g.add(alone, weighted);
     let (_, _, found) = merged(&b.g, both);

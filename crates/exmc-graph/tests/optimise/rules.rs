@@ -463,9 +463,9 @@ fn a_question_about_scalars_is_asked_once() {
     "#;
     assert_eq!(rewritten("hoist-selects", before), lines(after));
     // A question that each row answers for itself stays.
-    let own = before.replace("broadcast(%3)", "sin(%0)");
+    let by_row = before.replace("broadcast(%3)", "sin(%0)");
     let stays = |line: &str| line.contains("= select(") && line.ends_with("real[9] param");
-    assert!(rewritten("hoist-selects", &own).lines().any(stays));
+    assert!(rewritten("hoist-selects", &by_row).lines().any(stays));
 }
 
 #[test]

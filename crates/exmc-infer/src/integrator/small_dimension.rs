@@ -46,8 +46,8 @@ impl SmallMaps {
         }
         for j in 0..dim {
             for k in 0..dim {
-                let own = &maps.push[column(k)];
-                add_scaled(own[j], own, &mut maps.inverse[column(j)]);
+                let push_column = &maps.push[column(k)];
+                add_scaled(push_column[j], push_column, &mut maps.inverse[column(j)]);
             }
         }
         Some(maps)
@@ -236,8 +236,8 @@ mod tests {
     fn metrics() -> impl Iterator<Item = (usize, Metric)> {
         (1..=MAX_ROWS * LANES).flat_map(|dim| {
             let covariance = (0..dim * dim)
-                .map(|at| {
-                    let (i, j) = (at / dim, at % dim);
+                .map(|index| {
+                    let (i, j) = (index / dim, index % dim);
                     libm::cos(i.abs_diff(j) as f64) + if i == j { dim as f64 } else { 0.0 }
                 })
                 .collect();
@@ -249,7 +249,7 @@ mod tests {
             let rank = dim.div_ceil(3);
             let low_rank = InverseMetric::LowRank {
                 scale: (0..dim).map(|i| 0.5 + i as f64 / 7.0).collect(),
-                vectors: (0..rank * dim).map(|at| entry(at / dim, at % dim)).collect(),
+                vectors: (0..rank * dim).map(|index| entry(index / dim, index % dim)).collect(),
                 values: (0..rank).map(|k| 0.3 + k as f64).collect(),
             };
             [InverseMetric::Dense { dim, covariance }, low_rank]
@@ -356,13 +356,13 @@ mod tests {
                 let (mut force, mut velocity) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
                 metric.pull(&gradient, &mut force);
                 for (k, step) in [-0.3, 0.3].into_iter().enumerate() {
-                    let (half, at) = (&halves[k], &positions[k]);
+                    let (half, reached) = (&halves[k], &positions[k]);
                     let expected: Vec<f64> =
                         (0..dim).map(|i| momentum[i] + 0.5 * step * force[i]).collect();
                     metric.push(&AlignedVec::from(&expected[..]), &mut velocity);
                     for i in 0..dim {
                         assert!((half[i] - expected[i]).abs() < 1e-12, "{dim} {i}");
-                        let drift = at[i] - position[i] - step * velocity[i];
+                        let drift = reached[i] - position[i] - step * velocity[i];
                         assert!(drift.abs() < 1e-12, "{dim} {i}");
                         assert!((velocities[k][i] - velocity[i]).abs() < 1e-12, "{dim} {i}");
                     }
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn many_dimensions_have_no_small_maps() {
         let covariance =
-            |n: usize| (0..n * n).map(move |at| f64::from(u8::from(at % (n + 1) == 0)));
+            |n: usize| (0..n * n).map(move |index| f64::from(u8::from(index % (n + 1) == 0)));
         let dense = |dim| InverseMetric::Dense { dim, covariance: covariance(dim).collect() };
         let has_maps = |inverse| Metric::new(inverse).unwrap().small_maps().is_some();
         assert!(!has_maps(dense(0)) && has_maps(dense(16)) && !has_maps(dense(17)));

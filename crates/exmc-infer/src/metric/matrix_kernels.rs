@@ -378,7 +378,7 @@ mod tests {
                     f64::from(u8::from(i == k)) - 2.0 * normal[k] * normal[i] / norm2
                 };
                 let vectors: Vec<f64> =
-                    (0..rank * dim).map(|at| entry(at / dim, at % dim)).collect();
+                    (0..rank * dim).map(|index| entry(index / dim, index % dim)).collect();
                 let (shift, x) = (wave(rank, 3.0), wave(dim, 4.0));
                 let mut expected = x.clone();
                 for (k, shift) in shift.iter().enumerate() {
@@ -409,8 +409,8 @@ mod tests {
                     basis: basis.rows(),
                     out: &mut out,
                 });
-                for (at, out) in out.iter().enumerate() {
-                    let (i, j) = (at / k, at % k);
+                for (index, out) in out.iter().enumerate() {
+                    let (i, j) = (index / k, index % k);
                     let sum: f64 = (0..dim).map(|c| x[i * dim + c] * v[j * dim + c]).sum();
                     assert!((out - sum).abs() < 1e-13);
                 }

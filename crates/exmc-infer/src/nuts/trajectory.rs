@@ -255,19 +255,19 @@ impl TreeBuilder {
         let end = if self.forward { right } else { left };
         let opens_pair = self.opens_pair();
         let momentum = if opens_pair { &mut current.first } else { &mut current.last };
-        let at = end.close::<S, N>(s, logp, metric, momentum);
-        let energy = at.kinetic - at.logp;
+        let leaf = end.close::<S, N>(s, logp, metric, momentum);
+        let energy = leaf.kinetic - leaf.logp;
         if !self.totals.count_leaf(energy, limits.max_energy_error) {
             end.take_leaf(diverged);
             return Some(SubtreeOutcome::Discarded);
         }
         if self.totals.choose_leaf(s, energy, rng) {
             end.take_leaf(&mut proposal.point);
-            proposal.logp = at.logp;
+            proposal.logp = leaf.logp;
             proposal.energy = energy;
         }
         if opens_pair {
-            self.first_norm2 = at.norm2;
+            self.first_norm2 = leaf.norm2;
             return None;
         }
         let (is_last, size) = self.merges();
@@ -275,7 +275,7 @@ impl TreeBuilder {
             deepen(pending, current);
         }
         let earlier = &mut pending[..size];
-        let merges_passed = current.merge::<S, N>(s, [self.first_norm2, at.norm2], earlier, joined);
+        let merges_passed = current.merge::<S, N>(s, [self.first_norm2, leaf.norm2], earlier, joined);
         if merges_passed > size {
             std::mem::swap(current, &mut pending[size]);
         }

@@ -96,13 +96,13 @@ impl Subtree {
         for (k, (piece, joined)) in earlier.iter().zip(joined).enumerate() {
             let sums = &joined.sums;
             let (from, to) = (piece.first_end, piece.last_end);
-            let whole = [from.along_sum + sums[0], sums[1] + last.along_sum];
+            let all_leaves = [from.along_sum + sums[0], sums[1] + last.along_sum];
             let left_and_first = [from.along_sum + sums[2], sums[3] + first.norm2];
             let last_and_right = [to.norm2 + sums[4], sums[5] + last.along_sum];
-            first = End { norm2: from.norm2, along_sum: whole[0] };
-            last = End { norm2: last.norm2, along_sum: whole[1] };
+            first = End { norm2: from.norm2, along_sum: all_leaves[0] };
+            last = End { norm2: last.norm2, along_sum: all_leaves[1] };
             // Without branches between the checks: which one of them fails cannot be foreseen.
-            let turning = is_turning(whole[0], whole[1])
+            let turning = is_turning(all_leaves[0], all_leaves[1])
                 | (!planted(Fault::SkipSubtreeUturnChecks)
                     & (is_turning(left_and_first[0], left_and_first[1])
                         | is_turning(last_and_right[0], last_and_right[1])));
@@ -251,11 +251,11 @@ mod tests {
 
     /// MergeKernel the last two of `leaves` and then pieces of the given lengths before them.
     fn join(leaves: &[[f64; 2]], lengths: &[usize]) -> (usize, Subtree) {
-        let (mut at, mut earlier) = (leaves.len() - 2, Vec::new());
-        let mut joined = piece(&leaves[at..]);
+        let (mut start, mut earlier) = (leaves.len() - 2, Vec::new());
+        let mut joined = piece(&leaves[start..]);
         for length in lengths {
-            earlier.push(piece(&leaves[at - length..at]));
-            at -= length;
+            earlier.push(piece(&leaves[start - length..start]));
+            start -= length;
         }
         let norms = [joined.first_end.norm2, joined.last_end.norm2];
         let mut merges =
@@ -280,15 +280,15 @@ mod tests {
             let (found, joined) = join(&leaves, &[2, 4]);
             assert_eq!(found, merges_passed, "{degrees}");
             if found == 3 {
-                let whole = piece(&leaves);
-                assert_eq!((joined.first, joined.last), (whole.first, whole.last));
+                let expected = piece(&leaves);
+                assert_eq!((joined.first, joined.last), (expected.first, expected.last));
                 let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} {b}");
-                close(joined.first_end.along_sum, whole.first_end.along_sum);
-                close(joined.last_end.along_sum, whole.last_end.along_sum);
-                close(joined.first_end.norm2, whole.first_end.norm2);
-                close(joined.last_end.norm2, whole.last_end.norm2);
-                close(joined.sum[0], whole.sum[0]);
-                close(joined.sum[1], whole.sum[1]);
+                close(joined.first_end.along_sum, expected.first_end.along_sum);
+                close(joined.last_end.along_sum, expected.last_end.along_sum);
+                close(joined.first_end.norm2, expected.first_end.norm2);
+                close(joined.last_end.norm2, expected.last_end.norm2);
+                close(joined.sum[0], expected.sum[0]);
+                close(joined.sum[1], expected.sum[1]);
             }
         }
     }
@@ -302,7 +302,7 @@ mod tests {
             (0..DIM).map(|i| 1.0 + 0.3 * libm::sin((k * DIM + i) as f64)).collect::<Vec<_>>().into()
         };
         let leaves: Vec<AlignedVec> = (0..8).map(leaf).collect();
-        let whole = |from: usize, to: usize| {
+        let subtree_of = |from: usize, to: usize| {
             let mut piece = Subtree::new(DIM);
             piece.first = leaves[from].clone();
             piece.last = leaves[to - 1].clone();
@@ -313,14 +313,14 @@ mod tests {
             (piece.first_end, piece.last_end) = (end(&piece.first), end(&piece.last));
             piece
         };
-        let expected = whole(0, 8);
+        let expected = subtree_of(0, 8);
         let mut sums = Vec::new();
         for level in Level::available() {
-            let mut joined = whole(6, 8);
+            let mut joined = subtree_of(6, 8);
             let norms = [joined.first_end.norm2, joined.last_end.norm2];
             let mut merges =
                 vec![MergeProducts { lanes: [[f64::NAN; 8]; 6], ..MergeProducts::NONE }; 2];
-            let mut earlier = [whole(4, 6), whole(0, 4)];
+            let mut earlier = [subtree_of(4, 6), subtree_of(0, 4)];
             assert_eq!(level.run(Join(&mut joined, norms, &mut earlier, &mut merges)), 3);
             assert_eq!((&joined.first, &joined.last), (&expected.first, &expected.last));
             let pairs = joined.sum.iter().zip(&expected.sum[..]);
@@ -341,8 +341,8 @@ mod tests {
     #[test]
     fn a_reversal_at_the_seam_is_seen() {
         let leaves = [[3.0, 0.0], [3.0, 0.0], [-2.0, 2.5], [4.0, 0.0]];
-        let whole = piece(&leaves);
-        assert!(!is_turning(whole.first_end.along_sum, whole.last_end.along_sum));
+        let full_piece = piece(&leaves);
+        assert!(!is_turning(full_piece.first_end.along_sum, full_piece.last_end.along_sum));
         let right = piece(&leaves[2..]);
         assert!(!is_turning(right.first_end.along_sum, right.last_end.along_sum));
         assert_eq!(join(&leaves, &[2]).0, 1);

@@ -83,9 +83,9 @@ impl Approximation {
         let mut covariance = vec![0.0; dim * dim];
         for i in 0..dim {
             for j in 0..dim {
-                let own = if i == j { 1.0 } else { 0.0 };
+                let identity = if i == j { 1.0 } else { 0.0 };
                 covariance[i * dim + j] =
-                    self.scale[i] * self.scale[j] * (own + self.correction(&images, i, j));
+                    self.scale[i] * self.scale[j] * (identity + self.correction(&images, i, j));
             }
         }
         covariance
@@ -291,9 +291,9 @@ mod tests {
         let c = q.covariance();
         for i in 0..4 {
             for j in 0..4 {
-                let at = i * 4 + j;
-                let error = ((c[at] * c[at] + c[i * 5] * c[j * 5]) / N as f64).sqrt();
-                assert!((sums[at] - c[at]).abs() < 5.0 * error, "{} {}", sums[at], c[at]);
+                let index = i * 4 + j;
+                let error = ((c[index] * c[index] + c[i * 5] * c[j * 5]) / N as f64).sqrt();
+                assert!((sums[index] - c[index]).abs() < 5.0 * error, "{} {}", sums[index], c[index]);
             }
         }
     }

@@ -209,10 +209,10 @@ pub fn sample_chains<M: DensityModel>(
             if first >= numbers.len() {
                 break;
             }
-            let own = &numbers[first..numbers.len().min(first + n)];
-            let chains = own.iter().map(|number| start(*number));
+            let claimed = &numbers[first..numbers.len().min(first + n)];
+            let chains = claimed.iter().map(|number| start(*number));
             let made = match &mut lanes {
-                Some((lanes, side_by_side)) if own.len() == n => {
+                Some((lanes, side_by_side)) if claimed.len() == n => {
                     run_together(&mut **lanes, side_by_side.clone(), chains)
                 }
                 _ => chains.map(run_alone).collect(),

@@ -126,11 +126,11 @@ impl NormalApproximation {
                 }
             }
             Family::FullRank => {
-                let mut at = 0;
+                let mut index = 0;
                 for (i, g) in slope.iter().enumerate() {
                     for e in &eta[..=i] {
-                        of_scale[at] += g * e;
-                        at += 1;
+                        of_scale[index] += g * e;
+                        index += 1;
                     }
                 }
             }
@@ -143,8 +143,8 @@ impl NormalApproximation {
             Family::MeanField => out[self.dim..].iter_mut().for_each(|x| *x += 1.0),
             Family::FullRank => {
                 for i in 0..self.dim {
-                    let at = self.dim + i * (i + 1) / 2 + i;
-                    out[at] += 1.0 / self.parameters[at];
+                    let diagonal = self.dim + i * (i + 1) / 2 + i;
+                    out[diagonal] += 1.0 / self.parameters[diagonal];
                 }
             }
         }

@@ -134,8 +134,8 @@ pub fn search_step_size(
         rng.fill_standard_normal(&mut momentum);
         depart(&mut backward, &mut forward, state, &momentum, metric, step_size);
         let before = 0.5 * sum_of_squares(metric.level(), momentum.rows()) - state.logp;
-        let at = forward.step(density, metric, &mut reached)?;
-        let error = at.kinetic - at.logp - before;
+        let end = forward.step(density, metric, &mut reached)?;
+        let error = end.kinetic - end.logp - before;
         // NaN compares as "not accepted".
         let accepted = -error > libm::log(ACCEPT);
         if *growing.get_or_insert(accepted) != accepted {

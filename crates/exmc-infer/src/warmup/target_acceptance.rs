@@ -51,8 +51,8 @@ impl TargetReview {
         info: &Info,
         step_size: &DualAveraging,
     ) -> Option<f64> {
-        let at = |per_cent: u64| (u128::from(warmup) * u128::from(per_cent) / 100) as u64;
-        if index < at(COUNTED_FROM) || index >= at(REVIEWS[2]) {
+        let draw_index = |per_cent: u64| (u128::from(warmup) * u128::from(per_cent) / 100) as u64;
+        if index < draw_index(COUNTED_FROM) || index >= draw_index(REVIEWS[2]) {
             return None;
         }
         let usual = libm::exp(step_size.log_step_averaged);
@@ -60,7 +60,7 @@ impl TargetReview {
             let nearly = info.max_energy_error > NEARLY && !info.recovered;
             self.divergences += u64::from(info.divergent || nearly);
         }
-        if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
+        if !REVIEWS.iter().any(|per_cent| draw_index(*per_cent) == index + 1) {
             return None;
         }
         let target = step_size.target;

@@ -15,14 +15,14 @@ pub type Plain = fn(&[f64], &mut [f64]) -> Result<f64, EvaluationError>;
 /// Keeps the checkpoint after some iterations.
 #[derive(Default)]
 pub struct Keeper {
-    pub at: u64,
+    pub iteration: u64,
     pub kept: Mutex<Vec<Checkpoint>>,
 }
 
 impl Observer for Keeper {
     fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
         let checkpoint = draw.checkpoint();
-        if checkpoint.iteration == self.at {
+        if checkpoint.iteration == self.iteration {
             self.kept.lock().unwrap().push(checkpoint);
         }
         ControlFlow::Continue(())

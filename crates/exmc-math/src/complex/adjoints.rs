@@ -7,7 +7,7 @@
 
 use num_complex::Complex64;
 
-use super::{EigenLayout, SchurLayout, SingularLayout, ZERO, at, put, size};
+use super::{EigenLayout, SchurLayout, SingularLayout, ZERO, get, put, size};
 
 const I: Complex64 = Complex64::new(0.0, 1.0);
 
@@ -41,8 +41,8 @@ impl EigenLayout {
 
 fn between(n: usize, (found, adjoint): (&[f64], &[f64]), out: &mut [f64], unitary: bool) {
     let layout = EigenLayout { n };
-    let v = |i: usize, j: usize| at(&found[layout.vectors()..], i * n + j);
-    let v_bar = |i: usize, j: usize| at(&adjoint[layout.vectors()..], i * n + j);
+    let v = |i: usize, j: usize| get(&found[layout.vectors()..], i * n + j);
+    let v_bar = |i: usize, j: usize| get(&adjoint[layout.vectors()..], i * n + j);
     let (result, rest) = out.split_at_mut(2 * n * n);
     let (p, work) = rest.split_at_mut(2 * n * n);
     for j in 0..n {
@@ -50,18 +50,18 @@ fn between(n: usize, (found, adjoint): (&[f64], &[f64]), out: &mut [f64], unitar
         let share: Complex64 = (0..n).map(|i| v(i, j).conj() * v_bar(i, j)).sum();
         let row = found[layout.pivots() + j] as usize;
         for i in 0..n {
-            let mut own = v_bar(i, j) - v(i, j) * share.re;
+            let mut w_bar = v_bar(i, j) - v(i, j) * share.re;
             if i == row && share.im != 0.0 {
-                own -= I * (share.im / v(row, j).re);
+                w_bar -= I * (share.im / v(row, j).re);
             }
-            put(work, i, own);
+            put(work, i, w_bar);
         }
         for i in 0..n {
             let value = if i == j {
-                at(adjoint, j)
+                get(adjoint, j)
             } else {
-                let turned: Complex64 = (0..n).map(|k| v(k, i).conj() * at(work, k)).sum();
-                let gap = (at(found, j) - at(found, i)).conj();
+                let turned: Complex64 = (0..n).map(|k| v(k, i).conj() * get(work, k)).sum();
+                let gap = (get(found, j) - get(found, i)).conj();
                 if unitary { turned } else { ratio(turned, gap) }
             };
             put(p, i * n + j, value);
@@ -73,7 +73,7 @@ fn between(n: usize, (found, adjoint): (&[f64], &[f64]), out: &mut [f64], unitar
     // P V*, row by row.
     for i in 0..n {
         for j in 0..n {
-            let sum: Complex64 = (0..n).map(|k| at(p, i * n + k) * v(j, k).conj()).sum();
+            let sum: Complex64 = (0..n).map(|k| get(p, i * n + k) * v(j, k).conj()).sum();
             put(result, i * n + j, sum);
         }
     }
@@ -81,7 +81,7 @@ fn between(n: usize, (found, adjoint): (&[f64], &[f64]), out: &mut [f64], unitar
         p.copy_from_slice(result);
         for i in 0..n {
             for j in 0..n {
-                let sum: Complex64 = (0..n).map(|k| v(i, k) * at(p, k * n + j)).sum();
+                let sum: Complex64 = (0..n).map(|k| v(i, k) * get(p, k * n + j)).sum();
                 put(result, i * n + j, sum);
             }
         }
@@ -100,8 +100,8 @@ fn between(n: usize, (found, adjoint): (&[f64], &[f64]), out: &mut [f64], unitar
 fn halve(n: usize, found: &[f64], p: &mut [f64]) {
     for i in 0..n {
         for j in 0..i {
-            let difference = at(p, i * n + j) - at(p, j * n + i).conj();
-            let part = ratio(difference * 0.5, at(found, j) - at(found, i));
+            let difference = get(p, i * n + j) - get(p, j * n + i).conj();
+            let part = ratio(difference * 0.5, get(found, j) - get(found, i));
             put(p, i * n + j, part);
             put(p, j * n + i, part.conj());
         }
@@ -113,7 +113,7 @@ fn solve(n: usize, a: &mut [f64], b: &mut [f64]) {
     for k in 0..n {
         let mut best = k;
         for i in k + 1..n {
-            if at(a, i * n + k).norm_sqr() > at(a, best * n + k).norm_sqr() {
+            if get(a, i * n + k).norm_sqr() > get(a, best * n + k).norm_sqr() {
                 best = i;
             }
         }
@@ -123,19 +123,19 @@ fn solve(n: usize, a: &mut [f64], b: &mut [f64]) {
             }
         }
         for i in k + 1..n {
-            let factor = at(a, i * n + k) / at(a, k * n + k);
+            let factor = get(a, i * n + k) / get(a, k * n + k);
             for j in k..n {
-                put(a, i * n + j, at(a, i * n + j) - factor * at(a, k * n + j));
+                put(a, i * n + j, get(a, i * n + j) - factor * get(a, k * n + j));
             }
             for j in 0..n {
-                put(b, i * n + j, at(b, i * n + j) - factor * at(b, k * n + j));
+                put(b, i * n + j, get(b, i * n + j) - factor * get(b, k * n + j));
             }
         }
     }
     for i in (0..n).rev() {
         for j in 0..n {
-            let known: Complex64 = (i + 1..n).map(|k| at(a, i * n + k) * at(b, k * n + j)).sum();
-            put(b, i * n + j, (at(b, i * n + j) - known) / at(a, i * n + i));
+            let known: Complex64 = (i + 1..n).map(|k| get(a, i * n + k) * get(b, k * n + j)).sum();
+            put(b, i * n + j, (get(b, i * n + j) - known) / get(a, i * n + i));
         }
     }
 }
@@ -149,40 +149,40 @@ fn solve(n: usize, a: &mut [f64], b: &mut [f64]) {
 /// the layout of [`SchurLayout`]; the listed values have their adjoints too.
 pub fn schur_adjoint(n: usize, found: &[f64], adjoint: &[f64], out: &mut [f64]) {
     let layout = SchurLayout { n };
-    let t = |i: usize, j: usize| at(found, i * n + j);
-    let u = |i: usize, j: usize| at(&found[layout.unitary()..], i * n + j);
-    let u_bar = |i: usize, j: usize| at(&adjoint[layout.unitary()..], i * n + j);
+    let t = |i: usize, j: usize| get(found, i * n + j);
+    let u = |i: usize, j: usize| get(&found[layout.unitary()..], i * n + j);
+    let u_bar = |i: usize, j: usize| get(&adjoint[layout.unitary()..], i * n + j);
     let (result, rest) = out.split_at_mut(2 * n * n);
     let (h, x) = rest.split_at_mut(2 * n * n);
     // The adjoint of T's upper triangle.
     for i in 0..n {
         for j in 0..n {
-            let own = match i.cmp(&j) {
-                std::cmp::Ordering::Less => at(adjoint, i * n + j),
+            let t_bar = match i.cmp(&j) {
+                std::cmp::Ordering::Less => get(adjoint, i * n + j),
                 std::cmp::Ordering::Equal => {
-                    at(adjoint, i * n + j) + at(&adjoint[layout.values()..], i)
+                    get(adjoint, i * n + j) + get(&adjoint[layout.values()..], i)
                 }
                 std::cmp::Ordering::Greater => ZERO,
             };
-            put(x, i * n + j, own);
+            put(x, i * n + j, t_bar);
         }
     }
     // That of all of Omega: U*U_bar - (T_bar T* - T* T_bar).
     for i in 0..n {
         for j in 0..n {
-            let own: Complex64 = (0..n).map(|k| u(k, i).conj() * u_bar(k, j)).sum();
-            let after: Complex64 = (i.max(j)..n).map(|k| at(x, i * n + k) * t(j, k).conj()).sum();
-            let before: Complex64 = (0..=i.min(j)).map(|k| t(k, i).conj() * at(x, k * n + j)).sum();
-            put(h, i * n + j, own - after + before);
+            let product: Complex64 = (0..n).map(|k| u(k, i).conj() * u_bar(k, j)).sum();
+            let after: Complex64 = (i.max(j)..n).map(|k| get(x, i * n + k) * t(j, k).conj()).sum();
+            let before: Complex64 = (0..=i.min(j)).map(|k| t(k, i).conj() * get(x, k * n + j)).sum();
+            put(h, i * n + j, product - after + before);
         }
     }
     for j in 0..n {
         let row = found[layout.values() + 2 * n + j] as usize;
-        let weight = at(h, j * n + j).im / u(row, j).re;
+        let weight = get(h, j * n + j).im / u(row, j).re;
         if weight != 0.0 {
             for k in (0..n).filter(|k| *k != j) {
                 let step = I * weight * u(row, k).conj();
-                put(h, k * n + j, at(h, k * n + j) - step);
+                put(h, k * n + j, get(h, k * n + j) - step);
             }
         }
     }
@@ -190,32 +190,32 @@ pub fn schur_adjoint(n: usize, found: &[f64], adjoint: &[f64], out: &mut [f64]) 
     for distance in 1..n {
         for j in 0..n - distance {
             let i = j + distance;
-            let mut own = at(h, i * n + j) - at(h, j * n + i).conj();
+            let mut numerator = get(h, i * n + j) - get(h, j * n + i).conj();
             for k in j + 1..i {
-                own -= at(x, i * n + k) * t(j, k).conj();
-                own += t(k, i).conj() * at(x, k * n + j);
+                numerator -= get(x, i * n + k) * t(j, k).conj();
+                numerator += t(k, i).conj() * get(x, k * n + j);
             }
-            put(x, i * n + j, ratio(own, (t(j, j) - t(i, i)).conj()));
+            put(x, i * n + j, ratio(numerator, (t(j, j) - t(i, i)).conj()));
         }
     }
     // U X U*.
     for i in 0..n {
         for j in 0..n {
-            let sum: Complex64 = (0..n).map(|k| at(x, i * n + k) * u(j, k).conj()).sum();
+            let sum: Complex64 = (0..n).map(|k| get(x, i * n + k) * u(j, k).conj()).sum();
             put(h, i * n + j, sum);
         }
     }
     for i in 0..n {
         for j in 0..n {
-            let sum: Complex64 = (0..n).map(|k| u(i, k) * at(h, k * n + j)).sum();
+            let sum: Complex64 = (0..n).map(|k| u(i, k) * get(h, k * n + j)).sum();
             put(result, i * n + j, sum);
         }
     }
 }
 
 /// What is left of a vector of that size, over a singular value; a rest of rounding size is none.
-fn over(rest: Complex64, whole: f64, value: f64) -> Complex64 {
-    if size(rest) <= 1e-15 * whole { ZERO } else { rest / value }
+fn over(rest: Complex64, scale: f64, value: f64) -> Complex64 {
+    if size(rest) <= 1e-15 * scale { ZERO } else { rest / value }
 }
 
 impl SingularLayout {
@@ -235,26 +235,26 @@ pub fn singular_adjoint(layout: SingularLayout, found: &[f64], adjoint: &[f64], 
     let SingularLayout { rows, columns } = layout;
     let count = layout.count();
     let s = &found[..count];
-    let u = |i: usize, j: usize| at(&found[layout.left()..], i * count + j);
-    let v = |i: usize, j: usize| at(&found[layout.right()..], i * count + j);
-    let v_bar = |i: usize, j: usize| at(&adjoint[layout.right()..], i * count + j);
+    let u = |i: usize, j: usize| get(&found[layout.left()..], i * count + j);
+    let v = |i: usize, j: usize| get(&found[layout.right()..], i * count + j);
+    let v_bar = |i: usize, j: usize| get(&adjoint[layout.right()..], i * count + j);
     let (result, rest) = out.split_at_mut(2 * rows * columns);
     let (w, rest) = rest.split_at_mut(2 * rows * count);
     let (z, p) = rest.split_at_mut(2 * columns * count);
     w.copy_from_slice(&adjoint[layout.left()..layout.right()]);
     for j in 0..count {
-        let of_left: Complex64 = (0..rows).map(|i| u(i, j).conj() * at(w, i * count + j)).sum();
+        let of_left: Complex64 = (0..rows).map(|i| u(i, j).conj() * get(w, i * count + j)).sum();
         let of_right: Complex64 = (0..columns).map(|i| v(i, j).conj() * v_bar(i, j)).sum();
         let row = found[layout.pivots() + j] as usize;
         let weight = of_left.im + of_right.im;
         if weight != 0.0 {
-            put(w, row * count + j, at(w, row * count + j) - I * (weight / u(row, j).re));
+            put(w, row * count + j, get(w, row * count + j) - I * (weight / u(row, j).re));
         }
         let phase = if of_right.im == 0.0 { 0.0 } else { -of_right.im / s[j] };
         put(p, j * count + j, Complex64::new(adjoint[j], phase));
     }
     let left = |w: &[f64], i: usize, j: usize| -> Complex64 {
-        (0..rows).map(|k| u(k, i).conj() * at(w, k * count + j)).sum()
+        (0..rows).map(|k| u(k, i).conj() * get(w, k * count + j)).sum()
     };
     let right = |i: usize, j: usize| -> Complex64 {
         (0..columns).map(|k| v(k, i).conj() * v_bar(k, j)).sum()
@@ -269,27 +269,27 @@ pub fn singular_adjoint(layout: SingularLayout, found: &[f64], adjoint: &[f64], 
     }
     // (1 - UU*) W over s, and the same for the right side; shares of rounding size are none.
     for (j, &value) in s.iter().enumerate() {
-        let whole = (0..rows).map(|i| size(at(w, i * count + j))).fold(0.0, f64::max);
+        let scale = (0..rows).map(|i| size(get(w, i * count + j))).fold(0.0, f64::max);
         for i in 0..rows {
             let inside: Complex64 = (0..count).map(|k| u(i, k) * left(w, k, j)).sum();
-            put(result, i, over(at(w, i * count + j) - inside, whole, value));
+            put(result, i, over(get(w, i * count + j) - inside, scale, value));
         }
-        (0..rows).for_each(|i| put(w, i * count + j, at(result, i)));
+        (0..rows).for_each(|i| put(w, i * count + j, get(result, i)));
     }
     for (j, &value) in s.iter().enumerate() {
-        let whole = (0..columns).map(|i| size(v_bar(i, j))).fold(0.0, f64::max);
+        let scale = (0..columns).map(|i| size(v_bar(i, j))).fold(0.0, f64::max);
         for i in 0..columns {
             let inside: Complex64 = (0..count).map(|k| v(i, k) * right(k, j)).sum();
-            put(z, i * count + j, over(v_bar(i, j) - inside, whole, value));
+            put(z, i * count + j, over(v_bar(i, j) - inside, scale, value));
         }
     }
     for i in 0..rows {
         for j in 0..columns {
             let mut sum = ZERO;
             for k in 0..count {
-                let inner: Complex64 = (0..count).map(|l| u(i, l) * at(p, l * count + k)).sum();
-                sum += (inner + at(w, i * count + k)) * v(j, k).conj();
-                sum += u(i, k) * at(z, j * count + k).conj();
+                let inner: Complex64 = (0..count).map(|l| u(i, l) * get(p, l * count + k)).sum();
+                sum += (inner + get(w, i * count + k)) * v(j, k).conj();
+                sum += u(i, k) * get(z, j * count + k).conj();
             }
             put(result, i * columns + j, sum);
         }

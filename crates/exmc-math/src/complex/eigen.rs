@@ -5,7 +5,7 @@
 
 use num_complex::Complex64;
 
-use super::{ONE, SchurLayout, at, pivot, put, schur, size, to_positive};
+use super::{ONE, SchurLayout, get, pivot, put, schur, size, to_positive};
 
 /// Where the parts of [`eigen`]'s and [`hermitian`]'s results are, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,22 +57,22 @@ pub fn eigen(a: &[f64], out: &mut [f64]) {
         put(vectors, k * n + k, ONE);
         for i in (0..k).rev() {
             let sum: Complex64 =
-                (i + 1..=k).map(|j| at(t, i * n + j) * at(vectors, j * n + k)).sum();
-            let gap = at(t, k * n + k) - at(t, i * n + i);
+                (i + 1..=k).map(|j| get(t, i * n + j) * get(vectors, j * n + k)).sum();
+            let gap = get(t, k * n + k) - get(t, i * n + i);
             let gap = if size(gap) < least { Complex64::new(least, 0.0) } else { gap };
             put(vectors, i * n + k, sum / gap);
             // Long vectors are shortened before their squares overflow.
-            let longest = size(at(vectors, i * n + k));
+            let longest = size(get(vectors, i * n + k));
             if longest > 1e100 {
-                (i..=k).for_each(|j| put(vectors, j * n + k, at(vectors, j * n + k) / longest));
+                (i..=k).for_each(|j| put(vectors, j * n + k, get(vectors, j * n + k) / longest));
             }
         }
         for i in 0..n {
-            let sum: Complex64 = (0..=k).map(|j| at(u, i * n + j) * at(vectors, j * n + k)).sum();
+            let sum: Complex64 = (0..=k).map(|j| get(u, i * n + j) * get(vectors, j * n + k)).sum();
             // Row k of T is not needed any more: the image waits there.
             put(t, k * n + i, sum);
         }
-        (0..n).for_each(|i| put(vectors, i * n + k, at(t, k * n + i)));
+        (0..n).for_each(|i| put(vectors, i * n + k, get(t, k * n + i)));
     }
     let is_real = a.iter().skip(1).step_by(2).all(|im| *im == 0.0);
     for k in 0..n {
@@ -84,9 +84,9 @@ pub fn eigen(a: &[f64], out: &mut [f64]) {
             (0..n).for_each(|i| vectors[2 * (i * n + k) + 1] = 0.0);
             normalise(n, vectors, k, &mut pivots[k]);
         } else if values[2 * k + 1] < 0.0 {
-            let image = (0..n).find(|j| at(values, *j) == at(values, k).conj());
+            let image = (0..n).find(|j| get(values, *j) == get(values, k).conj());
             let Some(j) = image else { continue };
-            (0..n).for_each(|i| put(vectors, i * n + k, at(vectors, i * n + j).conj()));
+            (0..n).for_each(|i| put(vectors, i * n + k, get(vectors, i * n + j).conj()));
             pivots[k] = pivots[j];
         }
     }
@@ -129,15 +129,15 @@ fn parts<'o>(n: usize, a: &[f64], out: &'o mut [f64]) -> Option<Parts<'o>> {
 
 /// Column k of length one, its largest element real and positive.
 fn normalise(n: usize, vectors: &mut [f64], k: usize, row: &mut f64) {
-    let largest = (0..n).map(|i| size(at(vectors, i * n + k))).fold(0.0, f64::max);
+    let largest = (0..n).map(|i| size(get(vectors, i * n + k))).fold(0.0, f64::max);
     if largest == 0.0 {
         return;
     }
-    (0..n).for_each(|i| put(vectors, i * n + k, at(vectors, i * n + k) / largest));
-    let square: f64 = (0..n).map(|i| at(vectors, i * n + k).norm_sqr()).sum();
+    (0..n).for_each(|i| put(vectors, i * n + k, get(vectors, i * n + k) / largest));
+    let square: f64 = (0..n).map(|i| get(vectors, i * n + k).norm_sqr()).sum();
     let at_row = pivot(vectors, k, n, n);
-    let factor = to_positive(at(vectors, at_row * n + k)) / square.sqrt();
-    (0..n).for_each(|i| put(vectors, i * n + k, at(vectors, i * n + k) * factor));
+    let factor = to_positive(get(vectors, at_row * n + k)) / square.sqrt();
+    (0..n).for_each(|i| put(vectors, i * n + k, get(vectors, i * n + k) * factor));
     vectors[2 * (at_row * n + k) + 1] = 0.0;
     *row = at_row as f64;
 }

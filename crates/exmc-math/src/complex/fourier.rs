@@ -4,7 +4,7 @@
 
 use num_complex::Complex64;
 
-use super::{ZERO, at, put};
+use super::{ZERO, get, put};
 use crate::elementary::{cos, sin};
 
 /// Numbers of memory that [`fourier`] computes in, for vectors of n elements.
@@ -41,7 +41,7 @@ pub fn fourier(
     transform(x, (start, stride, n), (out, 0), &Roots { roots, n }, terms);
     let scale = if inverse { 1.0 / n as f64 } else { 1.0 };
     for k in 0..n {
-        put(x, start + k * stride, at(out, k) * scale);
+        put(x, start + k * stride, get(out, k) * scale);
     }
 }
 
@@ -59,7 +59,7 @@ fn transform(
     terms: &mut [f64],
 ) {
     if n == 1 {
-        put(out, first, at(x, start));
+        put(out, first, get(x, start));
         return;
     }
     let factor = (2..n).take_while(|p| p * p <= n).find(|p| n % p == 0).unwrap_or(n);
@@ -71,13 +71,13 @@ fn transform(
     let step = table.n / n;
     for k in 0..part {
         for r in 0..factor {
-            let root = at(table.roots, (r * k) % n * step);
-            put(terms, r, at(out, first + r * part + k) * root);
+            let root = get(table.roots, (r * k) % n * step);
+            put(terms, r, get(out, first + r * part + k) * root);
         }
         for q in 0..factor {
             let mut sum = ZERO;
             for r in 0..factor {
-                sum += at(terms, r) * at(table.roots, (r * q) % factor * (table.n / factor));
+                sum += get(terms, r) * get(table.roots, (r * q) % factor * (table.n / factor));
             }
             put(out, first + q * part + k, sum);
         }

@@ -29,7 +29,7 @@ const ONE: Complex64 = Complex64::new(1.0, 0.0);
 const EQUALLY_LARGE: f64 = 1.0 - 1e-8;
 
 #[inline]
-fn at(x: &[f64], k: usize) -> Complex64 {
+fn get(x: &[f64], k: usize) -> Complex64 {
     Complex64::new(x[2 * k], x[2 * k + 1])
 }
 
@@ -62,7 +62,7 @@ fn scale_of(x: &[f64]) -> Option<f64> {
 
 /// The first of the largest elements among `count` with this stride.
 fn pivot(x: &[f64], start: usize, stride: usize, count: usize) -> usize {
-    let norm = |k: usize| at(x, start + k * stride).norm_sqr();
+    let norm = |k: usize| get(x, start + k * stride).norm_sqr();
     let largest = (0..count).map(norm).fold(0.0, f64::max);
     (0..count).find(|k| norm(*k) >= EQUALLY_LARGE * largest).unwrap_or(0)
 }

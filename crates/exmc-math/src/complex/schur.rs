@@ -6,7 +6,7 @@
 
 use num_complex::Complex64;
 
-use super::{ONE, ZERO, at, pivot, put, scale_of, size, to_positive};
+use super::{ONE, ZERO, get, pivot, put, scale_of, size, to_positive};
 
 /// QR steps for one eigenvalue; two or three are usual.
 const MAX_STEPS: usize = 80;
@@ -85,7 +85,7 @@ pub fn schur(a: &[f64], out: &mut [f64]) {
         out.fill(f64::NAN);
         return;
     }
-    (0..n).for_each(|k| put(values, k, at(t, k * n + k)));
+    (0..n).for_each(|k| put(values, k, get(t, k * n + k)));
     if is_real {
         pair(n, values, pivots);
     }
@@ -93,14 +93,14 @@ pub fn schur(a: &[f64], out: &mut [f64]) {
     // Phases: column k of U turns by p, so row k of T by its conjugate and column k by p.
     for k in 0..n {
         let row = pivot(u, k, n, n);
-        let phase = to_positive(at(u, row * n + k));
+        let phase = to_positive(get(u, row * n + k));
         for i in 0..n {
-            put(u, i * n + k, at(u, i * n + k) * phase);
-            put(t, i * n + k, at(t, i * n + k) * phase);
+            put(u, i * n + k, get(u, i * n + k) * phase);
+            put(t, i * n + k, get(t, i * n + k) * phase);
         }
         u[2 * (row * n + k) + 1] = 0.0;
         for j in 0..n {
-            put(t, k * n + j, at(t, k * n + j) * phase.conj());
+            put(t, k * n + j, get(t, k * n + j) * phase.conj());
         }
         pivots[k] = row as f64;
     }
@@ -110,34 +110,34 @@ pub fn schur(a: &[f64], out: &mut [f64]) {
 /// Reflections that clear what is below the first subdiagonal.
 fn hessenberg(n: usize, t: &mut [f64], u: &mut [f64]) {
     for k in 0..n.saturating_sub(2) {
-        let tail: f64 = (k + 2..n).map(|i| at(t, i * n + k).norm_sqr()).sum();
+        let tail: f64 = (k + 2..n).map(|i| get(t, i * n + k).norm_sqr()).sum();
         if tail == 0.0 {
             continue;
         }
-        let first = at(t, (k + 1) * n + k);
+        let first = get(t, (k + 1) * n + k);
         let length = (tail + first.norm_sqr()).sqrt();
         // The vector of the reflection stays in the column until it has been applied.
-        let own = first + to_positive(first).conj() * length;
-        let half = 0.5 * (tail + own.norm_sqr());
-        put(t, (k + 1) * n + k, own);
+        let reflector_head = first + to_positive(first).conj() * length;
+        let half = 0.5 * (tail + reflector_head.norm_sqr());
+        put(t, (k + 1) * n + k, reflector_head);
         for j in k + 1..n {
             let share: Complex64 =
-                (k + 1..n).map(|i| at(t, i * n + k).conj() * at(t, i * n + j)).sum::<Complex64>()
+                (k + 1..n).map(|i| get(t, i * n + k).conj() * get(t, i * n + j)).sum::<Complex64>()
                     / half;
             for i in k + 1..n {
-                put(t, i * n + j, at(t, i * n + j) - at(t, i * n + k) * share);
+                put(t, i * n + j, get(t, i * n + j) - get(t, i * n + k) * share);
             }
         }
         for matrix in [0, 1] {
             for i in 0..n {
                 let share: Complex64 = (k + 1..n)
-                    .map(|j| at(if matrix == 0 { &*t } else { &*u }, i * n + j) * at(t, j * n + k))
+                    .map(|j| get(if matrix == 0 { &*t } else { &*u }, i * n + j) * get(t, j * n + k))
                     .sum::<Complex64>()
                     / half;
                 for j in k + 1..n {
-                    let step = share * at(t, j * n + k).conj();
+                    let step = share * get(t, j * n + k).conj();
                     let target = if matrix == 0 { &mut *t } else { &mut *u };
-                    put(target, i * n + j, at(target, i * n + j) - step);
+                    put(target, i * n + j, get(target, i * n + j) - step);
                 }
             }
         }
@@ -152,8 +152,8 @@ fn triangular(n: usize, t: &mut [f64], u: &mut [f64]) -> bool {
     while high > 0 {
         let taxi = |z: Complex64| z.re.abs() + z.im.abs();
         let low = (1..=high).rev().find(|&k| {
-            let beside = taxi(at(t, (k - 1) * n + k - 1)) + taxi(at(t, k * n + k));
-            let below = taxi(at(t, k * n + k - 1));
+            let beside = taxi(get(t, (k - 1) * n + k - 1)) + taxi(get(t, k * n + k));
+            let below = taxi(get(t, k * n + k - 1));
             below <= f64::EPSILON * beside || below < f64::MIN_POSITIVE
         });
         let low = low.unwrap_or(0);
@@ -169,22 +169,22 @@ fn triangular(n: usize, t: &mut [f64], u: &mut [f64]) -> bool {
         }
         steps += 1;
         let shift = match steps % 11 {
-            0 => at(t, high * n + high) + taxi(at(t, high * n + high - 1)),
+            0 => get(t, high * n + high) + taxi(get(t, high * n + high - 1)),
             _ => wilkinson([
-                at(t, (high - 1) * n + high - 1),
-                at(t, (high - 1) * n + high),
-                at(t, high * n + high - 1),
-                at(t, high * n + high),
+                get(t, (high - 1) * n + high - 1),
+                get(t, (high - 1) * n + high),
+                get(t, high * n + high - 1),
+                get(t, high * n + high),
             ]),
         };
-        let (mut x, mut y) = (at(t, low * n + low) - shift, at(t, (low + 1) * n + low));
+        let (mut x, mut y) = (get(t, low * n + low) - shift, get(t, (low + 1) * n + low));
         for k in low..high {
             turn(n, (t, u), k, (x, y));
             if k > low {
                 put(t, (k + 1) * n + k - 1, ZERO);
             }
             if k + 1 < high {
-                (x, y) = (at(t, (k + 1) * n + k), at(t, (k + 2) * n + k));
+                (x, y) = (get(t, (k + 1) * n + k), get(t, (k + 2) * n + k));
             }
         }
     }
@@ -224,13 +224,13 @@ fn turn(n: usize, (t, u): (&mut [f64], &mut [f64]), k: usize, (x, y): (Complex64
     }
     let (c, s) = (x / length, y / length);
     for j in 0..n {
-        let (above, below) = (at(t, k * n + j), at(t, (k + 1) * n + j));
+        let (above, below) = (get(t, k * n + j), get(t, (k + 1) * n + j));
         put(t, k * n + j, c.conj() * above + s.conj() * below);
         put(t, (k + 1) * n + j, c * below - s * above);
     }
     for matrix in [t, u] {
         for i in 0..n {
-            let (left, right) = (at(matrix, i * n + k), at(matrix, i * n + k + 1));
+            let (left, right) = (get(matrix, i * n + k), get(matrix, i * n + k + 1));
             put(matrix, i * n + k, left * c + right * s);
             put(matrix, i * n + k + 1, right * c.conj() - left * s.conj());
         }
@@ -247,15 +247,15 @@ fn pair(n: usize, values: &mut [f64], done: &mut [f64]) {
         let Some(k) = above.max_by(|a, b| values[2 * a + 1].total_cmp(&values[2 * b + 1])) else {
             break;
         };
-        let own = at(values, k);
-        let distance = |j: usize| (at(values, j) - own.conj()).norm_sqr();
+        let value = get(values, k);
+        let distance = |j: usize| (get(values, j) - value.conj()).norm_sqr();
         let others = (0..n).filter(|j| done[*j] == 0.0 && *j != k && values[2 * j + 1] < 0.0);
         let image = others.min_by(|a, b| distance(*a).total_cmp(&distance(*b)));
         done[k] = 1.0;
-        match image.filter(|j| distance(*j) < 4.0 * own.im * own.im) {
+        match image.filter(|j| distance(*j) < 4.0 * value.im * value.im) {
             Some(j) => {
                 done[j] = 1.0;
-                put(values, j, own.conj());
+                put(values, j, value.conj());
             }
             None => values[2 * k + 1] = 0.0,
         }
@@ -270,11 +270,11 @@ fn pair(n: usize, values: &mut [f64], done: &mut [f64]) {
 /// Brings the diagonal into order by rotations that swap neighbours.
 fn sort(n: usize, (t, u): (&mut [f64], &mut [f64]), values: &mut [f64], same: f64) {
     let swap = |t: &mut [f64], u: &mut [f64], values: &mut [f64], k: usize| {
-        let difference = at(t, (k + 1) * n + k + 1) - at(t, k * n + k);
-        let above = at(t, k * n + k + 1);
+        let difference = get(t, (k + 1) * n + k + 1) - get(t, k * n + k);
+        let above = get(t, k * n + k + 1);
         turn(n, (&mut *t, &mut *u), k, (above, difference));
         put(t, (k + 1) * n + k, ZERO);
-        let (first, second) = (at(values, k), at(values, k + 1));
+        let (first, second) = (get(values, k), get(values, k + 1));
         put(values, k, second);
         put(values, k + 1, first);
     };

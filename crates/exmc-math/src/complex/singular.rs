@@ -5,7 +5,7 @@
 
 use num_complex::Complex64;
 
-use super::{ONE, ZERO, at, pivot, put, scale_of, to_positive};
+use super::{ONE, ZERO, get, pivot, put, scale_of, to_positive};
 
 /// Sweeps over all pairs; five to ten are usual.
 const MAX_SWEEPS: usize = 60;
@@ -75,7 +75,7 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
     let (long, short, length) = if is_tall { (left, right, rows) } else { (right, left, columns) };
     for i in 0..rows {
         for j in 0..columns {
-            let element = at(a, i * columns + j) * factor;
+            let element = get(a, i * columns + j) * factor;
             if is_tall {
                 put(long, i * count + j, element);
             } else {
@@ -97,7 +97,7 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
             values.swap(k, most);
             for (matrix, height) in [(&mut *long, length), (&mut *short, count)] {
                 for i in 0..height {
-                    let (x, y) = (at(matrix, i * count + k), at(matrix, i * count + most));
+                    let (x, y) = (get(matrix, i * count + k), get(matrix, i * count + most));
                     put(matrix, i * count + k, y);
                     put(matrix, i * count + most, x);
                 }
@@ -107,7 +107,7 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
     let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * length as f64;
     for (k, &value) in values.iter().enumerate() {
         if value > least {
-            (0..length).for_each(|i| put(long, i * count + k, at(long, i * count + k) / value));
+            (0..length).for_each(|i| put(long, i * count + k, get(long, i * count + k) / value));
         } else {
             complete(count, (long, length), k);
         }
@@ -115,9 +115,9 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
     let (left, right) = if is_tall { (long, short) } else { (short, long) };
     for k in 0..count {
         let row = pivot(left, k, count, rows);
-        let phase = to_positive(at(left, row * count + k));
-        (0..rows).for_each(|i| put(left, i * count + k, at(left, i * count + k) * phase));
-        (0..columns).for_each(|i| put(right, i * count + k, at(right, i * count + k) * phase));
+        let phase = to_positive(get(left, row * count + k));
+        (0..rows).for_each(|i| put(left, i * count + k, get(left, i * count + k) * phase));
+        (0..columns).for_each(|i| put(right, i * count + k, get(right, i * count + k) * phase));
         left[2 * (row * count + k) + 1] = 0.0;
         pivots[k] = row as f64;
     }
@@ -125,12 +125,12 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
 }
 
 fn norm(x: &[f64], count: usize, length: usize, k: usize) -> f64 {
-    (0..length).map(|i| at(x, i * count + k).norm_sqr()).sum::<f64>().sqrt()
+    (0..length).map(|i| get(x, i * count + k).norm_sqr()).sum::<f64>().sqrt()
 }
 
 /// $x_p^* x_q$ of two columns.
 fn inner(x: &[f64], (count, length): (usize, usize), p: usize, q: usize) -> Complex64 {
-    (0..length).map(|i| at(x, i * count + p).conj() * at(x, i * count + q)).sum()
+    (0..length).map(|i| get(x, i * count + p).conj() * get(x, i * count + q)).sum()
 }
 
 /// Turns pairs of columns until all are orthogonal, and those of `short` with them.
@@ -156,8 +156,8 @@ fn orthogonalise(count: usize, (long, length): (&mut [f64], usize), short: &mut 
                 for (matrix, height) in [(&mut *long, length), (&mut *short, count)] {
                     for i in 0..height {
                         // With q turned to a real product, the rotation is the real one.
-                        let x = at(matrix, i * count + p);
-                        let y = at(matrix, i * count + q) * phase.conj();
+                        let x = get(matrix, i * count + p);
+                        let y = get(matrix, i * count + q) * phase.conj();
                         put(matrix, i * count + p, x * cosine - y * sine);
                         put(matrix, i * count + q, x * sine + y * cosine);
                     }
@@ -179,14 +179,14 @@ fn complete(count: usize, (x, length): (&mut [f64], usize), k: usize) {
             for j in 0..k {
                 let share = inner(x, (count, length), j, k);
                 for i in 0..length {
-                    let step = at(x, i * count + j) * share;
-                    put(x, i * count + k, at(x, i * count + k) - step);
+                    let step = get(x, i * count + j) * share;
+                    put(x, i * count + k, get(x, i * count + k) - step);
                 }
             }
         }
         let left = norm(x, count, length, k);
         if left * left * (2 * length) as f64 >= 1.0 {
-            (0..length).for_each(|i| put(x, i * count + k, at(x, i * count + k) / left));
+            (0..length).for_each(|i| put(x, i * count + k, get(x, i * count + k) / left));
             return;
         }
     }

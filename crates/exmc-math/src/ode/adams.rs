@@ -31,10 +31,10 @@ struct Grid {
 
 impl Grid {
     /// $q_0(\tau), q_1(\tau), …$
-    fn basis(&self, at: f64) -> [f64; HIGHEST + 1] {
+    fn basis(&self, time: f64) -> [f64; HIGHEST + 1] {
         let mut values = [1.0; HIGHEST + 1];
         for j in 0..self.order {
-            values[j + 1] = values[j] * (at - self.times[j]) / (self.times[0] - self.times[j + 1]);
+            values[j + 1] = values[j] * (time - self.times[j]) / (self.times[0] - self.times[j + 1]);
         }
         values
     }
@@ -141,8 +141,8 @@ pub(super) fn solve(
             // Nobody reads the errors of other orders any more.
             extrapolate(lower, x, &partial[..order], &differences[..order]);
             let share = partial[order] / ends[order];
-            for (there, gap) in lower.iter_mut().zip(gap.iter()) {
-                *there += share * gap;
+            for (value, gap) in lower.iter_mut().zip(gap.iter()) {
+                *value += share * gap;
             }
             problem.finish(lower, row);
             clock.restart();
@@ -187,6 +187,6 @@ pub(super) fn solve(
 }
 
 /// $q_j$ at a time.
-fn ends_of(grid: &Grid, j: usize, at: f64) -> f64 {
-    (0..j).map(|i| (at - grid.times[i]) / (grid.times[0] - grid.times[i + 1])).product()
+fn ends_of(grid: &Grid, j: usize, time: f64) -> f64 {
+    (0..j).map(|i| (time - grid.times[i]) / (grid.times[0] - grid.times[i + 1])).product()
 }

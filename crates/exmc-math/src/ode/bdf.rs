@@ -298,8 +298,8 @@ pub(super) fn step_through(
         if equations.columns() > 0 {
             // The derivatives at the solution make the linear equation exact.
             let (states, columns) = x.split_at_mut(n);
-            let (own, others) = change.split_at_mut(n);
-            equations.refresh((ahead, c), states, [&psi[..n], own], &mut slope[..n])?;
+            let (state_change, others) = change.split_at_mut(n);
+            equations.refresh((ahead, c), states, [&psi[..n], state_change], &mut slope[..n])?;
             if !equations.sensitivities(c, columns, &psi[n..], others) {
                 h *= 0.5;
                 rescale(&mut differences[..], order, 0.5);
@@ -410,12 +410,12 @@ fn newton(
     Ok(None)
 }
 
-/// The solution `at` steps after the last point (not positive).
-fn interpolate(at: f64, order: usize, differences: &[Vec<f64>], out: &mut [f64]) {
+/// The solution `elapsed` steps after the last point (not positive).
+fn interpolate(elapsed: f64, order: usize, differences: &[Vec<f64>], out: &mut [f64]) {
     out.copy_from_slice(&differences[0]);
     let mut weight = 1.0;
     for (j, row) in (1..=order).zip(&differences[1..]) {
-        weight *= (at + j as f64 - 1.0) / j as f64;
+        weight *= (elapsed + j as f64 - 1.0) / j as f64;
         for (out, difference) in out.iter_mut().zip(row) {
             *out += weight * difference;
         }

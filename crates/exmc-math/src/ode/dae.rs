@@ -51,21 +51,21 @@ pub trait DaeSystem {
         [by_state, by_slope, _]: [&mut [f64]; 3],
     ) -> Result<(), OdeFailure> {
         let n = y.len();
-        let (mut here, mut there) = (vec![0.0; n], vec![0.0; n]);
-        self.residual(t, y, dy, &mut here)?;
+        let (mut residual, mut moved_residual) = (vec![0.0; n], vec![0.0; n]);
+        self.residual(t, y, dy, &mut residual)?;
         let (mut state, mut slope) = (y.to_vec(), dy.to_vec());
         for j in 0..n {
             // Half the digits: the differences' error is then the smallest.
             let step = |x: f64| x + f64::EPSILON.sqrt() * x.abs().max(1e-5);
             state[j] = step(y[j]);
-            self.residual(t, &state, dy, &mut there)?;
+            self.residual(t, &state, dy, &mut moved_residual)?;
             let width = state[j] - y[j];
-            (0..n).for_each(|i| by_state[i * n + j] = (there[i] - here[i]) / width);
+            (0..n).for_each(|i| by_state[i * n + j] = (moved_residual[i] - residual[i]) / width);
             state[j] = y[j];
             slope[j] = step(dy[j]);
-            self.residual(t, y, &slope, &mut there)?;
+            self.residual(t, y, &slope, &mut moved_residual)?;
             let width = slope[j] - dy[j];
-            (0..n).for_each(|i| by_slope[i * n + j] = (there[i] - here[i]) / width);
+            (0..n).for_each(|i| by_slope[i * n + j] = (moved_residual[i] - residual[i]) / width);
             slope[j] = dy[j];
         }
         Ok(())

@@ -56,7 +56,7 @@ pub fn find_root(
         matrix.clear();
         matrix.resize(size, 0.0);
     }
-    let [residual, step, next, there] = work.rows::<4>(n);
+    let [residual, step, next, next_residual] = work.rows::<4>(n);
     let regular = |jacobian: &mut [f64], lu: &mut [f64], pivots: &mut [f64]| {
         // The factors are of I - A; with A = I - J they are of J.
         for (k, j) in jacobian.iter_mut().enumerate() {
@@ -86,8 +86,8 @@ pub fn find_root(
                 for ((next, x), step) in next.iter_mut().zip(x.iter()).zip(step.iter()) {
                     *next = x - length * step;
                 }
-                system.slope(0.0, next, there)?;
-                closer = size(there) < before;
+                system.slope(0.0, next, next_residual)?;
+                closer = size(next_residual) < before;
                 length *= 0.5;
             }
             if !closer {

@@ -124,7 +124,7 @@ impl<const STAGES: usize> Pair<STAGES> {
         Ok(largest_ratio(s, problem.control, h, [inner, x, &slopes[0], next]))
     }
 
-    /// The slope of one stage, at the point `at`.
+    /// The slope of one stage, at `point`.
     #[inline(always)]
     fn stage<S: Simd, const STAGE: usize>(
         &self,
@@ -133,7 +133,7 @@ impl<const STAGES: usize> Pair<STAGES> {
         system: &mut impl OdeSystem,
         (t, h): (f64, f64),
         x: &[f64],
-        (slopes, at): (&mut [Row; STAGES], &mut [f64]),
+        (slopes, point): (&mut [Row; STAGES], &mut [f64]),
     ) -> Result<(), OdeFailure> {
         let len = problem.len();
         let (Some((known, [next, ..])), Some(weights), Some(node)) = (
@@ -143,8 +143,8 @@ impl<const STAGES: usize> Pair<STAGES> {
         ) else {
             return Ok(());
         };
-        combine_known(s, at, Some(x), h, (weights, known));
-        system.coupled(t + node * h, &at[..len], &mut next[..len])
+        combine_known(s, point, Some(x), h, (weights, known));
+        system.coupled(t + node * h, &point[..len], &mut next[..len])
     }
 }
 
@@ -229,13 +229,13 @@ impl<System: OdeSystem> Kernel for Dense<'_, System> {
     }
 }
 
-/// Weights of the slopes for the solution at the fraction `at` of a step, of order 4.
+/// Weights of the slopes for the solution at a `fraction` of a step, of order 4.
 ///
 /// Beyond the polynomial through values and slopes at both ends, each weight has a multiple of
 /// $\theta^2(1-\theta)^2$ that is linear in $\theta$ (Hairer, Nørsett and Wanner 1993, section
 /// II.6).
 #[inline(always)]
-fn between(at: f64) -> [f64; 7] {
+fn between(fraction: f64) -> [f64; 7] {
     /// The linear functions' values at zero and their slopes.
     const BEYOND: [(f64, f64); 7] = [
         (-12_793_612_615.0 / 11_282_082_432.0, 157_015_080.0 / 11_282_082_432.0),
@@ -246,14 +246,14 @@ fn between(at: f64) -> [f64; 7] {
         (-1_648_467_425.0 / 822_651_844.0, 389_220_480.0 / 822_651_844.0),
         (74_144_470.0 / 29_380_423.0, -8_293_050.0 / 29_380_423.0),
     ];
-    let rest = 1.0 - at;
-    let (rise, both) = (at * at * (3.0 - 2.0 * at), at * at * rest * rest);
+    let rest = 1.0 - fraction;
+    let (rise, both) = (fraction * fraction * (3.0 - 2.0 * fraction), fraction * fraction * rest * rest);
     let mut weights = [0.0; 7];
     for (k, (constant, linear)) in BEYOND.into_iter().enumerate() {
-        weights[k] = rise * DORMAND_PRINCE.solution[k] + both * (constant + linear * at);
+        weights[k] = rise * DORMAND_PRINCE.solution[k] + both * (constant + linear * fraction);
     }
-    weights[0] += at * rest * rest;
-    weights[6] -= at * at * rest;
+    weights[0] += fraction * rest * rest;
+    weights[6] -= fraction * fraction * rest;
     weights
 }
 

@@ -184,15 +184,15 @@ impl ChainRng {
             }
             let pairs = &self.pairs[self.next..];
             let count = out.len().min(pairs.len()).min(ziggurat::TOGETHER);
-            let (own, rest) = out.split_at_mut(count);
-            let together = match (pairs.first_chunk(), own.first_chunk_mut()) {
-                (Some(pairs), Some(own)) => ziggurat::plain_normals(pairs, own),
+            let (batch, rest) = out.split_at_mut(count);
+            let together = match (pairs.first_chunk(), batch.first_chunk_mut()) {
+                (Some(pairs), Some(chunk)) => ziggurat::plain_normals(pairs, chunk),
                 _ => false,
             };
             if together {
                 self.next += count;
             } else {
-                own.iter_mut().for_each(|x| *x = self.standard_normal());
+                batch.iter_mut().for_each(|x| *x = self.standard_normal());
             }
             out = rest;
         }
@@ -270,19 +270,19 @@ mod tests {
     #[test]
     fn resuming_at_every_position_continues_the_stream() {
         // 300 words cross several of the generator's internal buffers, at odd and even positions.
-        let mut whole = ChainRng::new(7, 3, Phase::Warmup);
+        let mut original = ChainRng::new(7, 3, Phase::Warmup);
         for step in 0..300 {
             let mut resumed = ChainRng::new(7, 3, Phase::Warmup);
-            resumed.set_word_position(whole.word_position());
-            let mut copy = whole.clone();
-            assert_eq!(copy.word_position(), whole.word_position());
+            resumed.set_word_position(original.word_position());
+            let mut copy = original.clone();
+            assert_eq!(copy.word_position(), original.word_position());
             for _ in 0..40 {
                 assert_eq!(resumed.next_u64(), copy.next_u64(), "step {step}");
             }
             if step % 7 == 0 {
-                whole.standard_normal().to_bits()
+                original.standard_normal().to_bits()
             } else {
-                whole.next_u64()
+                original.next_u64()
             };
         }
         // The last pair of the stream, and the first again.

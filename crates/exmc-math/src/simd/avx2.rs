@@ -78,9 +78,9 @@ macro_rules! with_registers {
                 }
             }
             #[inline(always)]
-            fn prefetch(self, at: *const f64) {
+            fn prefetch(self, address: *const f64) {
                 // SAFETY: the instruction is a hint, which reads nothing and takes any address.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
             }
             #[inline(always)]
             fn twice(self, x: &[f64; 4]) -> Self::Vector {

@@ -100,16 +100,16 @@ fn lbeta_positive<S: Simd>(s: S, p: S::Vector, q: S::Vector) -> S::Vector {
     let (rise, rise_low) = log1p_two_parts(s, ratio);
     let (log, log_low) = log_two_parts(s, base);
 
-    // The result is product + own + constant - fall - power: see above. Each is kept in two parts,
-    // the second ones in `rest`.
+    // The result is product + log_quotient + constant - fall - power: see above. Each is kept in
+    // two parts, the second ones in `rest`.
     let t = steps.t;
     let a = s.select(p_small, t, s.sub(p, half));
     let b = s.select(p_small, s.splat(LGAMMA_AT_2), high);
     let product = s.mul(a, b);
     let rest = s.fma(a, b, s.neg(product));
-    let own = s.select(p_small, high, zero);
-    let own_low = s.fma(s.mul(t, t), s.polynomial(t, &LGAMMA), low);
-    let rest = s.add(rest, s.select(p_small, own_low, s.mul(a, low)));
+    let log_quotient = s.select(p_small, high, zero);
+    let log_quotient_low = s.fma(s.mul(t, t), s.polynomial(t, &LGAMMA), low);
+    let rest = s.add(rest, s.select(p_small, log_quotient_low, s.mul(a, low)));
     let constant = s.select(p_small, p, s.splat(HALF_LOG_2_PI[0]));
     let weight = s.sub(total, half);
     let fall = s.mul(weight, rise);
@@ -119,7 +119,7 @@ fn lbeta_positive<S: Simd>(s: S, p: S::Vector, q: S::Vector) -> S::Vector {
     let factor = s.select(p_small, p, half);
     let power = s.mul(factor, log);
     let rest = s.sub(rest, s.fma(factor, log_low, s.fma(factor, log, s.neg(power))));
-    let (sum, first) = two_sum(s, product, own);
+    let (sum, first) = two_sum(s, product, log_quotient);
     let (sum, second) = two_sum(s, sum, constant);
     let (sum, third) = two_sum(s, sum, s.neg(fall));
     let (sum, fourth) = two_sum(s, sum, s.neg(power));

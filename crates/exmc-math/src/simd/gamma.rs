@@ -256,13 +256,13 @@ fn digamma_rise_positive<S: Simd>(s: S, x: S::Vector, h: S::Vector) -> S::Vector
     // Horner's rule finds on the way, and z - z_after the step times the sum of the reciprocals:
     // nothing cancels.
     let step = s.mul(ratio, after);
-    let mut own = s.splat(DIGAMMA_REST[DIGAMMA_REST.len() - 1]);
-    let mut quotient = own;
+    let mut series = s.splat(DIGAMMA_REST[DIGAMMA_REST.len() - 1]);
+    let mut quotient = series;
     let mut k = DIGAMMA_REST.len() - 1;
     while k > 0 {
         k -= 1;
-        own = s.fma(own, z, s.splat(DIGAMMA_REST[k]));
-        quotient = s.fma(quotient, z_after, own);
+        series = s.fma(series, z, s.splat(DIGAMMA_REST[k]));
+        quotient = s.fma(quotient, z_after, series);
     }
     let factor = s.fma(s.add(before, after), quotient, half);
     s.add(steps, s.fma(step, factor, log1p(s, ratio)))

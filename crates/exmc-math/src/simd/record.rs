@@ -197,7 +197,7 @@ impl Simd for Recorder<'_> {
 
     fn splat_bits(self, x: u64) -> Number {
         let constant = Operation::Constant(x);
-        let known = self.0.borrow().iter().position(|own| *own == constant);
+        let known = self.0.borrow().iter().position(|operation| *operation == constant);
         known.unwrap_or_else(|| self.push(constant))
     }
 
@@ -341,12 +341,12 @@ mod tests {
                 _ => true,
             };
             for (k, &x) in points.iter().enumerate().filter(|(_, x)| is_wanted(**x)) {
-                for (own, expected) in run(&recording, x).into_iter().zip(&expected) {
-                    let same = own.to_bits() == expected[k].to_bits();
-                    let both_nan = own.is_nan() && expected[k].is_nan();
+                for (found, expected) in run(&recording, x).into_iter().zip(&expected) {
+                    let same = found.to_bits() == expected[k].to_bits();
+                    let both_nan = found.is_nan() && expected[k].is_nan();
                     assert!(
                         same || both_nan,
-                        "{function:?}({x:e}) = {own:e}, not {:e}",
+                        "{function:?}({x:e}) = {found:e}, not {:e}",
                         expected[k]
                     );
                 }

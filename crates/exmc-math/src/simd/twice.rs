@@ -23,10 +23,10 @@ impl<S: Simd> Sealed for Twice<S> {}
 
 /// Methods that do to both what the level does to one.
 macro_rules! both {
-    ($($method:ident($($arg:ident: $of:ident),+) -> $result:ident;)*) => {
+    ($($method:ident($($arg:ident: $kind:ident),+) -> $result:ident;)*) => {
         $(
             #[inline(always)]
-            fn $method(self, $($arg: [S::$of; 2]),+) -> [S::$result; 2] {
+            fn $method(self, $($arg: [S::$kind; 2]),+) -> [S::$result; 2] {
                 [self.0.$method($($arg[0]),+), self.0.$method($($arg[1]),+)]
             }
         )*

@@ -72,16 +72,16 @@ fn check(name: &str) {
     let x = points(subject, requested_points());
     let mut y = vec![0.0; x.len()];
     (subject.run)(Level::detect(), &x, &mut y);
-    let (mut worst, mut at) = (0.0, 0.0);
+    let (mut worst, mut worst_x) = (0.0, 0.0);
     for (&x, &y) in x.iter().zip(&y) {
         let ulps: f64 = (subject.oracle)(x).ulps(y);
         if ulps > worst || ulps.is_nan() {
-            (worst, at) = (ulps, x);
+            (worst, worst_x) = (ulps, x);
         }
     }
-    println!("{name:20} {:9} points, {worst:.3} ulp at {at:e}", x.len());
+    println!("{name:20} {:9} points, {worst:.3} ulp at {worst_x:e}", x.len());
     // A hundred-thousandth for the oracle's own error.
-    assert!(worst <= subject.limit + 1e-5, "{name}: {worst} ulp at {at:e}");
+    assert!(worst <= subject.limit + 1e-5, "{name}: {worst} ulp at {worst_x:e}");
 }
 
 /// Writes points and oracle values for `scripts/check_simd_oracle.py`, if `EXMC_ORACLE_DUMP` names

@@ -76,15 +76,15 @@ fn check(name: &str) {
     let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let mut z = vec![0.0; x.len()];
     (pair.run)(Level::detect(), &x, &y, &mut z);
-    let (mut worst, mut at) = (0.0, (0.0, 0.0));
+    let (mut worst, mut worst_point) = (0.0, (0.0, 0.0));
     for (&(x, y), &z) in points.iter().zip(&z) {
         let ulps: f64 = (pair.oracle)(x, y).ulps_of(z, (pair.scale)(x, y));
         if ulps > worst || ulps.is_nan() {
-            (worst, at) = (ulps, (x, y));
+            (worst, worst_point) = (ulps, (x, y));
         }
     }
-    println!("{name:20} {:9} points, {worst:.3} ulp at {at:?}", x.len());
-    assert!(worst <= 4.0, "{name}: {worst} ulp at {at:?}");
+    println!("{name:20} {:9} points, {worst:.3} ulp at {worst_point:?}", x.len());
+    assert!(worst <= 4.0, "{name}: {worst} ulp at {worst_point:?}");
 }
 
 #[test]

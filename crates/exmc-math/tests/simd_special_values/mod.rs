@@ -23,16 +23,16 @@ fn special_values_are_right() {
         for level in Level::available() {
             for &(x, expected) in *rows {
                 // Among ordinary neighbours, in the first and in the last lane.
-                for at in [0, 7] {
+                for lane in [0, 7] {
                     let mut arguments = [1.25; 8];
-                    arguments[at] = x;
+                    arguments[lane] = x;
                     let mut y = [0.0; 8];
                     f(level, &arguments, &mut y);
                     assert_eq!(
-                        bits(y[at]),
+                        bits(y[lane]),
                         bits(expected),
                         "{name}({x:e}) = {:e} at {}, expected {expected:e}",
-                        y[at],
+                        y[lane],
                         level.name()
                     );
                 }

@@ -103,10 +103,10 @@ pub(super) fn lower_scan(
         Output::Each(value) => {
             let value = lower_expr(&mut body, value, &of_step)?;
             let value = real(&mut body, value, || "what each step gives".to_owned())?;
-            let whole = Shape::from([length]).join(body.shape(value).extents());
-            if !fits_in_memory(&whole) {
+            let stacked_shape = Shape::from([length]).join(body.shape(value).extents());
+            if !fits_in_memory(&stacked_shape) {
                 let message =
-                    format!("what the steps give has shape {whole}: more than 2^27 elements");
+                    format!("what the steps give has shape {stacked_shape}: more than 2^27 elements");
                 return Err(Diagnostic::new(Code::ShapeMismatch, message));
             }
             (vec![value], next.len())

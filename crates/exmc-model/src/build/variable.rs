@@ -75,10 +75,10 @@ impl Builder {
         unconstrained: &Shape,
     ) -> Result<(), Diagnostic> {
         let mut scratch = self.model.graph.clone();
-        let own = dist.default_transform(&mut scratch).unconstrained_shape(shape);
+        let default_shape = dist.default_transform(&mut scratch).unconstrained_shape(shape);
         if dist.event_rank() > 0
             && dist.support() != Support::Real
-            && own.is_ok_and(|own| own.len() != unconstrained.len())
+            && default_shape.is_ok_and(|default_shape| default_shape.len() != unconstrained.len())
         {
             let message = format!(
                 "the transform `{}` does not make values that are {}",

@@ -171,8 +171,8 @@ impl Dist {
         if !self.is_discrete() {
             return limit;
         }
-        let whole = g.unary(Unary::Ceil, limit);
-        g.shift(whole, -1.0)
+        let ceiling = g.unary(Unary::Ceil, limit);
+        g.shift(ceiling, -1.0)
     }
 
     /// `density` where `y` lies in the support, minus infinity elsewhere.
@@ -195,8 +195,8 @@ impl Custom {
         value: NodeId,
     ) -> Result<NodeId, GraphError> {
         let found = g.import(&body.0, &[body.1], |_, _, input| {
-            let own = self.names.iter().position(|n| n == input).map(|k| self.args[k]);
-            Ok::<_, GraphError>(if input == name { Some(value) } else { own })
+            let argument = self.names.iter().position(|n| n == input).map(|k| self.args[k]);
+            Ok::<_, GraphError>(if input == name { Some(value) } else { argument })
         })?;
         Ok(found[0])
     }

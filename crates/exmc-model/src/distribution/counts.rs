@@ -83,9 +83,9 @@ pub(super) fn binomial_tail(
 ) -> NodeId {
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     // Inside the table, 0 <= k <= n - 1, both arguments of the beta function are at least one.
-    let whole = g.floor(y);
+    let floor = g.floor(y);
     let last = g.sub(n, one);
-    let k = g.min(whole, last);
+    let k = g.min(floor, last);
     let k = g.max(k, zero);
     let a = g.shift(k, 1.0);
     let b = g.sub(n, k);
@@ -105,8 +105,8 @@ pub(super) fn binomial_tail(
 pub(super) fn poisson_tail(g: &mut Graph, y: NodeId, rate: NodeId, upper: bool) -> NodeId {
     let (zero, infinity) = (g.scalar(0.0), g.scalar(f64::INFINITY));
     let largest = g.scalar(MAX_COUNT);
-    let whole = g.floor(y);
-    let k = g.min(whole, largest);
+    let floor = g.floor(y);
+    let k = g.min(floor, largest);
     let k = g.max(k, zero);
     let a = g.shift(k, 1.0);
     let (certain, impossible) = (zero, g.scalar(f64::NEG_INFINITY));

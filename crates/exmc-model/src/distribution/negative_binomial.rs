@@ -133,8 +133,8 @@ fn tail(g: &mut Graph, y: NodeId, args: &[NodeId], upper: bool) -> NodeId {
     let &[mu, phi] = args else { unreachable!("two parameters") };
     let (zero, infinity) = (g.scalar(0.0), g.scalar(f64::INFINITY));
     let largest = g.scalar(MAX_COUNT);
-    let whole = g.floor(y);
-    let k = g.min(whole, largest);
+    let floor = g.floor(y);
+    let k = g.min(floor, largest);
     let k = g.max(k, zero);
     let next = g.shift(k, 1.0);
     let total = g.add(mu, phi);

@@ -79,8 +79,8 @@ impl Distribution for SkewNormal {
         let (xi, omega, alpha) = (args[0][0], args[1][0], args[2][0]);
         let length = hypot(1.0, alpha);
         let half = rng.standard_normal().abs();
-        let whole = rng.standard_normal();
-        out[0] = xi + omega * (alpha / length * half + whole / length);
+        let normal = rng.standard_normal();
+        out[0] = xi + omega * (alpha / length * half + normal / length);
     }
 
     fn mean_variance(&self, args: &[f64]) -> Option<(f64, f64)> {

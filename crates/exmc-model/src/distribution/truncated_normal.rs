@@ -102,9 +102,9 @@ impl Distribution for TruncatedNormal {
         }
         let (near, far) = if a + b > 0.0 { (-a, -b) } else { (b, a) };
         let log_mass = log_diff_exp(log_std_normal_cdf(near), log_std_normal_cdf(far));
-        let at = |z: f64| exp(-0.5 * z * z - HALF_LOG_TWO_PI - log_mass);
+        let density = |z: f64| exp(-0.5 * z * z - HALF_LOG_TWO_PI - log_mass);
         let times = |z: f64, p: f64| if p == 0.0 { 0.0 } else { z * p };
-        let (p_a, p_b) = (at(a), at(b));
+        let (p_a, p_b) = (density(a), density(b));
         let shift = p_a - p_b;
         let variance = 1.0 + times(a, p_a) - times(b, p_b) - shift * shift;
         Some((mu + sigma * shift, sigma * sigma * variance))
@@ -114,10 +114,10 @@ impl Distribution for TruncatedNormal {
 /// The log probabilities of less and of more than y, which lies between the limits.
 fn log_tails(g: &mut Graph, y: NodeId, args: &[NodeId]) -> [NodeId; 2] {
     let &[mu, sigma, lower, upper] = args else { unreachable!("four parameters") };
-    let whole = log_normal_mass(g, mu, sigma, [lower, upper]);
+    let total_mass = log_normal_mass(g, mu, sigma, [lower, upper]);
     [[lower, y], [y, upper]].map(|part| {
         let part = log_normal_mass(g, mu, sigma, part);
-        g.sub(part, whole)
+        g.sub(part, total_mass)
     })
 }
 

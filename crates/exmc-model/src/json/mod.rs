@@ -29,10 +29,10 @@ use crate::diagnostic::{Code, Diagnostic, ModelError, Origin};
 /// When they are not UTF-8, with the place of the first byte that is not.
 pub fn decode_utf8(bytes: &[u8]) -> Result<&str, ModelError> {
     std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        let before = std::str::from_utf8(&bytes[..at]).expect("it is valid up to here");
-        let (line, column) = lines::Lines::new(before).place(at);
-        let byte = bytes.get(at).copied().unwrap_or_default();
+        let offset = error.valid_up_to();
+        let before = std::str::from_utf8(&bytes[..offset]).expect("it is valid up to here");
+        let (line, column) = lines::Lines::new(before).place(offset);
+        let byte = bytes.get(offset).copied().unwrap_or_default();
         let message = format!("the text is not UTF-8: it holds the byte 0x{byte:02X}");
         let mut mistake = Diagnostic::new(Code::BadJson, message);
         mistake.origin = Some(Origin::Json { path: String::new(), line, column });

@@ -49,11 +49,11 @@ impl<'a> Place<'a> {
     }
 
     pub(super) fn origin(&self) -> Origin {
-        self.origin_at(self.path(), self.node.at)
+        self.origin_at(self.path(), self.node.offset)
     }
 
-    fn origin_at(&self, path: String, at: usize) -> Origin {
-        let (line, column) = self.lines.place(at);
+    fn origin_at(&self, path: String, offset: usize) -> Origin {
+        let (line, column) = self.lines.place(offset);
         Origin::Json { path, line, column }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Place<'a> {
             }
         }
         let mut diagnostic = Diagnostic::new(code, message);
-        diagnostic.origin = Some(self.origin_at(path, node.at));
+        diagnostic.origin = Some(self.origin_at(path, node.offset));
         diagnostic
     }
 
@@ -90,7 +90,7 @@ impl<'a> Place<'a> {
                 node = elements.get(k).unwrap_or(node);
             }
         }
-        let rest = self.lines.text.get(node.at..).unwrap_or_default();
+        let rest = self.lines.text.get(node.offset..).unwrap_or_default();
         let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
     }
@@ -118,7 +118,7 @@ impl<'a> Place<'a> {
         };
         let message = format!("{what} has no key {:?}", stray.key);
         let mut mistake = Diagnostic::new(Code::BadJson, message);
-        mistake.origin = Some(self.origin_at(self.path(), stray.at));
+        mistake.origin = Some(self.origin_at(self.path(), stray.offset));
         Err(match closest(&stray.key, known.iter().copied()) {
             Some(key) => mistake.help(format!("did you mean {key:?}?")),
             None => mistake.help(format!("its keys are {}", known.join(", "))),
@@ -181,7 +181,7 @@ impl<'a> Place<'a> {
     }
 
     /// A whole number from 0 to 2^27: an extent, an index, an axis.
-    pub(super) fn whole(&self, what: &str) -> Result<usize, Diagnostic> {
+    pub(super) fn whole_number(&self, what: &str) -> Result<usize, Diagnostic> {
         match self.value() {
             Value::Number(n) if n.spelling != Spelling::Real && n.value >= 0.0 => {
                 if n.value > MAX_ELEMENTS as f64 {
@@ -198,7 +198,7 @@ impl<'a> Place<'a> {
     pub(super) fn shape(&self) -> Result<Shape, Diagnostic> {
         let extents = self
             .elements("an array of extents such as [3, 2]")?
-            .map(|e| e.whole("an extent"))
+            .map(|e| e.whole_number("an extent"))
             .collect::<Result<Vec<_>, _>>()?;
         let elements = extents.iter().try_fold(1_usize, |n, e| n.checked_mul(*e));
         if elements.is_none_or(|n| n > MAX_ELEMENTS) {

@@ -46,7 +46,7 @@ pub fn read_json(text: &str) -> Result<Model, ModelError> {
     let what = "a model";
     root.check_keys(what, &["exmc", "plates", "expressions", "nodes"])?;
     let version = root.need("exmc", what).map_err(|m| m.help("it starts {\"exmc\": 1, ...}"))?;
-    if version.whole("the version of the form")? != FORMAT {
+    if version.whole_number("the version of the form")? != FORMAT {
         let message = format!("expected version {FORMAT}, found {}", version.value().describe());
         return Err(version.mistake(Code::BadJson, message).into());
     }
@@ -56,7 +56,7 @@ pub fn read_json(text: &str) -> Result<Model, ModelError> {
             return Err(place.expected("an object of plates with their sizes").into());
         }
         for (name, size) in place.fields() {
-            plates.push((name.to_owned(), size.whole("the size of a plate")?));
+            plates.push((name.to_owned(), size.whole_number("the size of a plate")?));
         }
     }
     let mut shared = Shared::default();
@@ -225,7 +225,7 @@ fn obs(place: &Place<'_>, shared: &Shared) -> Result<ObsSpec, Diagnostic> {
     };
     if let Some(positions) = place.get("missing") {
         for position in positions.elements("an array of positions")? {
-            missing.push(position.whole("a missing position")?);
+            missing.push(position.whole_number("a missing position")?);
         }
         missing.sort_unstable();
         missing.dedup();

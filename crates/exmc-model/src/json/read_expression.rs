@@ -54,7 +54,7 @@ impl Shared {
     fn shared(&self, place: &Place<'_>) -> Result<(Expr, usize), Diagnostic> {
         place.check_keys("a shared expression", &["shared"])?;
         let index = place.need("shared", "a shared expression")?;
-        let k = index.whole("an entry of \"expressions\"")?;
+        let k = index.whole_number("an entry of \"expressions\"")?;
         self.0.get(k).cloned().ok_or_else(|| {
             let message = format!("there is no shared expression {k} before this one");
             let help = "entries of \"expressions\" count from 0 and refer to earlier ones only";
@@ -312,9 +312,9 @@ fn settings(place: &Place<'_>) -> Result<Attributes, Diagnostic> {
             Value::Array(_) if name == "shape" => value.shape()?.extents().to_vec(),
             Value::Array(_) => value
                 .elements("a list")?
-                .map(|e| e.whole(&format!("the setting {name:?}")))
+                .map(|e| e.whole_number(&format!("the setting {name:?}")))
                 .collect::<Result<_, _>>()?,
-            _ => vec![value.whole(&format!("the setting {name:?}"))?],
+            _ => vec![value.whole_number(&format!("the setting {name:?}"))?],
         };
         settings.push((name.to_owned(), numbers));
     }

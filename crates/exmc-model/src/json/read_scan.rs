@@ -42,7 +42,7 @@ impl Shared {
             }
         }
         if let Some(length) = inner.get("length") {
-            scan = scan.steps(length.whole("the number of steps")?);
+            scan = scan.steps(length.whole_number("the number of steps")?);
         }
         if let Some(reverse) = inner.get("reverse")
             && reverse.boolean()?

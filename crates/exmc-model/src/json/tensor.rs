@@ -31,7 +31,7 @@ pub(super) struct Numbers {
     /// Positions of `null`, where the value is 0.
     pub(super) missing: Vec<usize>,
     /// Every number was written without fraction and exponent.
-    whole: bool,
+    are_whole: bool,
     /// Position of the first whole number of magnitude 2^53 or more.
     too_large: Option<usize>,
     code: Code,
@@ -53,7 +53,7 @@ pub(super) fn numbers(place: &Place<'_>, holds: Holds) -> Result<Numbers, Diagno
         values: Vec::new(),
         shape: shape.clone(),
         missing: Vec::new(),
-        whole: true,
+        are_whole: true,
         too_large: None,
         code: holds.code,
     };
@@ -117,7 +117,7 @@ impl Numbers {
     fn push(&mut self, number: Number) {
         match number.spelling {
             Spelling::Whole => {}
-            Spelling::Real => self.whole = false,
+            Spelling::Real => self.are_whole = false,
             Spelling::WholeTooLarge => {
                 self.too_large.get_or_insert(self.values.len());
             }
@@ -142,7 +142,7 @@ impl Numbers {
         declared: Option<DType>,
     ) -> Result<Tensor, Diagnostic> {
         let dtype =
-            declared.unwrap_or(if self.whole && self.missing.len() < self.values.len().max(1) {
+            declared.unwrap_or(if self.are_whole && self.missing.len() < self.values.len().max(1) {
                 DType::Int
             } else {
                 DType::Real
@@ -168,7 +168,7 @@ impl Numbers {
 
     /// As data are kept until their declaration is known: integers when they can be.
     pub(super) fn into_data(self, place: &Place<'_>) -> Result<Tensor, Diagnostic> {
-        let exact = self.whole && self.too_large.is_none();
+        let exact = self.are_whole && self.too_large.is_none();
         self.into_tensor(place, Some(if exact { DType::Int } else { DType::Real }))
     }
 }

@@ -3,7 +3,7 @@
 /// A value with the byte at which it starts.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
-    pub(super) at: usize,
+    pub(super) offset: usize,
     pub(super) value: Value,
 }
 
@@ -20,7 +20,7 @@ pub(super) enum Value {
 /// A key of an object, with the byte at which it starts, and its value.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) at: usize,
+    pub(super) offset: usize,
     pub(super) key: String,
     pub(super) value: Located,
 }

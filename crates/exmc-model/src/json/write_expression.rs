@@ -34,9 +34,9 @@ impl<'g> Texts<'g> {
         let mut texts = Self { graphs: Vec::new(), shared: Vec::new() };
         for &(graph, _) in roots {
             if texts.find(graph).is_none() {
-                let own = roots.iter().filter(|(g, _)| std::ptr::eq(*g, graph));
-                let own: Vec<_> = own.map(|(_, root)| *root).collect();
-                let (shared, numbers) = (shared_nodes(graph, &own), vec![None; graph.len()]);
+                let graph_roots = roots.iter().filter(|(g, _)| std::ptr::eq(*g, graph));
+                let graph_roots: Vec<_> = graph_roots.map(|(_, root)| *root).collect();
+                let (shared, numbers) = (shared_nodes(graph, &graph_roots), vec![None; graph.len()]);
                 texts.graphs.push(Plan { graph, shared, numbers });
             }
         }

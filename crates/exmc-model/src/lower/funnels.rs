@@ -46,8 +46,8 @@ impl Funnels {
                 continue;
             }
             let live = graph.reachable(others);
-            let is_held = |own: &&&LayoutEntry| live[own.input.index()];
-            let around = small.iter().filter(is_held).map(|own| own.name.clone()).collect();
+            let is_held = |candidate: &&&LayoutEntry| live[candidate.input.index()];
+            let around = small.iter().filter(is_held).map(|candidate| candidate.name.clone()).collect();
             all.push(Funnel { name: entry.name.clone(), len: entry.unconstrained.len(), around });
         }
         Self(all)
@@ -60,16 +60,16 @@ impl Funnels {
 
     /// Whether it does when these are integrated out already.
     pub(super) fn pays(&self, name: &str, gone: &[String]) -> bool {
-        let mut others = self.0.iter().filter(|own| own.around.contains(name));
-        self.is_effect(name) || self.are_around(name) && others.all(|own| gone.contains(&own.name))
+        let mut others = self.0.iter().filter(|funnel| funnel.around.contains(name));
+        self.is_effect(name) || self.are_around(name) && others.all(|funnel| gone.contains(&funnel.name))
     }
 
     fn is_effect(&self, name: &str) -> bool {
-        self.0.iter().any(|own| own.name == name)
+        self.0.iter().any(|funnel| funnel.name == name)
     }
 
     /// Whether a variable is a part of the location of few effects.
     pub(super) fn are_around(&self, name: &str) -> bool {
-        self.0.iter().any(|own| own.len < MIN_ELEMENTS && own.around.contains(name))
+        self.0.iter().any(|funnel| funnel.len < MIN_ELEMENTS && funnel.around.contains(name))
     }
 }

@@ -164,9 +164,9 @@ fn marginalised(
     let mut placed = |entry: &LayoutEntry| {
         let shape = entry.unconstrained.clone();
         let input = all.input(&entry.name, Role::Parameter, shape, DType::Real);
-        let own = LayoutEntry { offset, input: input.expect(FITS), ..entry.clone() };
+        let placed_entry = LayoutEntry { offset, input: input.expect(FITS), ..entry.clone() };
         offset += entry.unconstrained.len();
-        own
+        placed_entry
     };
     let kept = lowered.layout.iter().filter(|entry| !is_gone(entry));
     let layout: Vec<LayoutEntry> = kept.map(&mut placed).collect();
@@ -201,7 +201,7 @@ fn same(_: &mut Graph, _: NodeId, _: &str) -> Result<Option<NodeId>, GraphError>
 fn parts_of(
     blocks: &[Block],
 ) -> impl FnMut(&mut Graph, NodeId, &str) -> Result<Option<NodeId>, GraphError> {
-    let by_name: BTreeMap<&str, &Block> = blocks.iter().map(|own| (&*own.input, own)).collect();
+    let by_name: BTreeMap<&str, &Block> = blocks.iter().map(|block| (&*block.input, block)).collect();
     move |g, _, name| Ok(by_name.get(name).map(|block| block.parts(g)))
 }
 
@@ -221,7 +221,7 @@ impl Recorded {
     /// with noise as an input of the variable's name.
     fn draw(
         &mut self,
-        own: &Block,
+        block: &Block,
         blocks: &[Block],
         given: &Graph,
         [mean, deviation]: [NodeId; 2],
@@ -229,15 +229,15 @@ impl Recorded {
         let mut new = Graph::new();
         let given = new.import(given, &[mean, deviation], parts_of(blocks)).expect(FITS);
         let shape = new.shape(given[0]).clone();
-        let noise = match &*own.members {
+        let noise = match &*block.members {
             [name] => new.input(name, Role::Parameter, shape, DType::Real).expect(FITS),
-            _ => own.parts(&mut new),
+            _ => block.parts(&mut new),
         };
         let spread =
             if planted(Fault::ConditionalVariance) { new.square(given[1]) } else { given[1] };
         let spread = new.mul(spread, noise);
         let value = new.add(given[0], spread);
-        let values = elements(&mut new, own, value);
+        let values = elements(&mut new, block, value);
         let old = &self.graph;
         let input = |id: NodeId| match &old.node(id).op {
             Op::Input { name, .. } => Some(&**name),
@@ -246,7 +246,7 @@ impl Recorded {
         let drawn = |id: NodeId| input(id).and_then(|name| values.get(name)).copied();
         if planted(Fault::IndependentDraws) {
             // Only what is recorded of the variable itself is drawn.
-            let means = elements(&mut new, own, given[0]);
+            let means = elements(&mut new, block, given[0]);
             let average = |_: &mut Graph, id: NodeId, _: &str| {
                 Ok::<_, GraphError>(input(id).and_then(|name| means.get(name)).copied())
             };
@@ -263,12 +263,12 @@ impl Recorded {
 }
 
 /// The value of each variable of a block.
-fn elements(g: &mut Graph, own: &Block, value: NodeId) -> BTreeMap<String, NodeId> {
-    if let [name] = &*own.members {
+fn elements(g: &mut Graph, block: &Block, value: NodeId) -> BTreeMap<String, NodeId> {
+    if let [name] = &*block.members {
         return BTreeMap::from([(name.clone(), value)]);
     }
     let mut all = BTreeMap::new();
-    for (k, name) in own.members.iter().enumerate() {
+    for (k, name) in block.members.iter().enumerate() {
         let element = g.slice(value, 0, k, k + 1);
         all.insert(name.clone(), g.reshape(element, Shape::scalar()));
     }

@@ -114,8 +114,8 @@ impl Effects {
         let lowered = &self.lowered;
         let mut entries: Vec<(&Effect, Tensor)> = Vec::new();
         for effect in &self.effects {
-            let Some(own) = centred.iter().find(|own| own.name == effect.name) else { continue };
-            let share = effect.shares(lowered, own)?;
+            let Some(centring) = centred.iter().find(|centring| centring.name == effect.name) else { continue };
+            let share = effect.shares(lowered, centring)?;
             let same = effect.share_as_written();
             if share.values().iter().any(|s| *s != same) {
                 entries.push((effect, share));
@@ -194,8 +194,8 @@ impl Effects {
             }
         }
         let (effects, integrated) = (self.effects.clone(), self.integrated.clone());
-        let own = Self { lowered: observed, effects, integrated };
-        let mut lowered = own.recentre(centred).unwrap_or(own.lowered);
+        let traced_effects = Self { lowered: observed, effects, integrated };
+        let mut lowered = traced_effects.recentre(centred).unwrap_or(traced_effects.lowered);
         let pairs = lowered.trace.split_off(trace);
         let pairs = pairs.chunks(2).map(|pair| [pair[0].node, pair[1].node]).collect();
         (lowered, pairs)
@@ -213,10 +213,10 @@ impl Effect {
     }
 
     /// The shares of all elements; those without a scale keep their coordinate.
-    fn shares(&self, lowered: &Lowered, own: &Centred) -> Option<Tensor> {
+    fn shares(&self, lowered: &Lowered, centring: &Centred) -> Option<Tensor> {
         let entry = lowered.layout.iter().find(|entry| entry.name == self.name)?;
         let same = self.share_as_written();
-        match (&own.shares[..], &self.covered) {
+        match (&centring.shares[..], &self.covered) {
             ([share], None) => Some(Tensor::scalar(*share)),
             (shares, covered) => {
                 let share = |k: usize| match covered {

@@ -243,8 +243,8 @@ impl<'m> Known<'m> {
         for name in rewritten.references(&[value]) {
             let Some(Kind::Rv(rv)) = self.model.nodes.get(name).map(|n| &n.kind) else { continue };
             // A simplex or a factor of a matrix is an image of fewer numbers, not of its elements.
-            let whole = rv.dist.event_rank() == 0 || rv.dist.support() == Support::Real;
-            if whole && !self.observed.contains(name) {
+            let is_elementwise = rv.dist.event_rank() == 0 || rv.dist.support() == Support::Real;
+            if is_elementwise && !self.observed.contains(name) {
                 found.push((rv.dist.is_discrete(), name));
             }
         }
@@ -301,7 +301,7 @@ fn affine_in(g: &mut Graph, value: NodeId, x: NodeId) -> Option<(Option<NodeId>,
             continue;
         }
         let found = g.node(id).clone();
-        let of = |a: NodeId| forms.get(&a).copied().unwrap_or((None, Some(a)));
+        let form_of = |a: NodeId| forms.get(&a).copied().unwrap_or((None, Some(a)));
         let add = |g: &mut Graph, a: Option<NodeId>, b: Option<NodeId>| match (a, b) {
             (Some(a), Some(b)) => Some(g.add(a, b)),
             (a, b) => a.or(b),
@@ -309,20 +309,20 @@ fn affine_in(g: &mut Graph, value: NodeId, x: NodeId) -> Option<(Option<NodeId>,
         let negate = |g: &mut Graph, a: Option<NodeId>| a.map(|a| g.neg(a));
         let form = match (&found.op, found.args.as_slice()) {
             (Op::Unary(Unary::Neg), &[a]) => {
-                let (slope, offset) = of(a);
+                let (slope, offset) = form_of(a);
                 (negate(g, slope), negate(g, offset))
             }
             (Op::Binary(Binary::Add), &[a, b]) => {
-                let ((sa, oa), (sb, ob)) = (of(a), of(b));
+                let ((sa, oa), (sb, ob)) = (form_of(a), form_of(b));
                 (add(g, sa, sb), add(g, oa, ob))
             }
             (Op::Binary(Binary::Sub), &[a, b]) => {
-                let ((sa, oa), (sb, ob)) = (of(a), of(b));
+                let ((sa, oa), (sb, ob)) = (form_of(a), form_of(b));
                 let (sb, ob) = (negate(g, sb), negate(g, ob));
                 (add(g, sa, sb), add(g, oa, ob))
             }
             (Op::Binary(Binary::Mul), &[a, b]) => {
-                let ((sa, oa), (sb, ob)) = (of(a), of(b));
+                let ((sa, oa), (sb, ob)) = (form_of(a), form_of(b));
                 let (factor, slope, offset) = match (sa, sb) {
                     (None, _) => (a, sb, ob),
                     (_, None) => (b, sa, oa),
@@ -331,7 +331,7 @@ fn affine_in(g: &mut Graph, value: NodeId, x: NodeId) -> Option<(Option<NodeId>,
                 (slope.map(|s| g.mul(factor, s)), offset.map(|o| g.mul(factor, o)))
             }
             (Op::Binary(Binary::Div), &[a, b]) => {
-                let ((sa, oa), (None, _)) = (of(a), of(b)) else { return None };
+                let ((sa, oa), (None, _)) = (form_of(a), form_of(b)) else { return None };
                 (sa.map(|s| g.div(s, b)), oa.map(|o| g.div(o, b)))
             }
             _ => return None,

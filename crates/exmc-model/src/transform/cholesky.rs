@@ -46,8 +46,8 @@ pub(super) fn correlation_weighted(
     let half = place(g, half, &cells, n);
     let sums = g.cumulative_sum(half, 1);
     let sums = g.slice(sums, 1, 0, n - 1);
-    let whole = g.filled(&Shape::from([n, 1]), 0.0);
-    let log_left = g.concat(&[whole, sums], 1);
+    let first_column = g.filled(&Shape::from([n, 1]), 0.0);
+    let log_left = g.concat(&[first_column, sums], 1);
     let low = g.scalar(-positive::FAR);
     let log_left = g.max(log_left, low);
     let left = g.exp(log_left);
@@ -99,14 +99,14 @@ pub(super) fn covariance_inverse(g: &mut Graph, x: NodeId) -> NodeId {
     let &[m, n] = g.shape(x).extents() else { unreachable!("the shape was checked") };
     let on: Vec<[usize; 2]> = (0..n).map(|i| [i, i]).collect();
     let flat = g.reshape(x, [m * n]);
-    let at = |cells: &[[usize; 2]]| cells.iter().map(|[i, j]| i * n + j).collect::<Vec<_>>();
-    let diagonal = take(g, flat, &at(&on));
+    let offsets = |cells: &[[usize; 2]]| cells.iter().map(|[i, j]| i * n + j).collect::<Vec<_>>();
+    let diagonal = take(g, flat, &offsets(&on));
     let logs = g.log(diagonal);
     let cells = below_diagonal_of(m, n);
     if cells.is_empty() {
         return logs;
     }
-    let free = take(g, flat, &at(&cells));
+    let free = take(g, flat, &offsets(&cells));
     let values = g.concat(&[free, logs], 0);
     let order = positions(&[cells, on].concat(), n);
     let len = order.len();

@@ -41,11 +41,11 @@ pub(crate) fn position(lowered: &Lowered, values: &Values) -> Vec<f64> {
 pub(crate) fn at_position(lowered: &Lowered, position: &[f64], data: &Values) -> f64 {
     let look_up = |name: &str| {
         let entry = lowered.layout.iter().find(|e| e.name == name);
-        let own = entry.map(|e| {
+        let parameter = entry.map(|e| {
             let values = &position[e.offset..e.offset + e.unconstrained.len()];
             Tensor::real(e.unconstrained.clone(), values).unwrap()
         });
-        own.or_else(|| data.get(name).cloned())
+        parameter.or_else(|| data.get(name).cloned())
     };
     evaluate(&lowered.graph, &[lowered.logp], &look_up).unwrap()[0].as_scalar().unwrap()
 }

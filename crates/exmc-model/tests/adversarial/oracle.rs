@@ -329,23 +329,23 @@ fn gradients_equal_differences() {
     for row in rows() {
         let mut lowered = lowered(&row.model, true, |k| k);
         let values = values(&row, &lowered);
-        let at = position(&lowered, &values);
+        let coordinates = position(&lowered, &values);
         let inputs: Vec<_> = lowered.layout.iter().map(|e| e.input).collect();
         let gradient = differentiate(&mut lowered.graph, lowered.logp, &inputs).unwrap();
         let look_up = |name: &str| {
             let entry = lowered.layout.iter().find(|e| e.name == name);
-            let own = entry.map(|e| {
-                let part = &at[e.offset..e.offset + e.unconstrained.len()];
+            let parameter = entry.map(|e| {
+                let part = &coordinates[e.offset..e.offset + e.unconstrained.len()];
                 Tensor::real(e.unconstrained.clone(), part).unwrap()
             });
-            own.or_else(|| values.get(name).cloned())
+            parameter.or_else(|| values.get(name).cloned())
         };
         let found = evaluate(&lowered.graph, &gradient, &look_up).unwrap();
         let found: Vec<f64> = found.iter().flat_map(|t| t.values().to_vec()).collect();
         assert_eq!(found.len(), lowered.dim);
         for k in 0..lowered.dim {
             let moved = |steps: f64| {
-                let mut point = at.clone();
+                let mut point = coordinates.clone();
                 point[k] += steps * 1e-3;
                 at_position(&lowered, &point, &values)
             };
@@ -353,7 +353,7 @@ fn gradients_equal_differences() {
                 (8.0 * (moved(1.0) - moved(-1.0)) - (moved(2.0) - moved(-2.0))) / (12.0 * 1e-3);
             assert!(
                 (found[k] - expected).abs() <= 1e-7 * (1.0 + expected.abs()),
-                "{}: d/d[{k}] {} against {expected} at {at:?}",
+                "{}: d/d[{k}] {} against {expected} at {coordinates:?}",
                 row.model,
                 found[k]
             );
@@ -368,8 +368,8 @@ fn the_order_of_declaration_changes_no_bit() {
         let count = declarations(&row.model).len();
         let plain = lowered(&row.model, true, |k| k);
         let values = values(&row, &plain);
-        let at = position(&plain, &values);
-        let expected = at_position(&plain, &at, &values);
+        let coordinates = position(&plain, &values);
+        let expected = at_position(&plain, &coordinates, &values);
         let orders: [&dyn Fn(usize) -> usize; 3] =
             [&|k| count - 1 - k, &|k| (k + 1) % count, &|k| (k + count / 2) % count];
         for order in orders {
@@ -380,8 +380,8 @@ fn the_order_of_declaration_changes_no_bit() {
             };
             assert_eq!(places(&shuffled), places(&plain), "{}", row.model);
             let again = position(&shuffled, &values);
-            assert_eq!(again, at, "{}", row.model);
-            let found = at_position(&shuffled, &at, &values);
+            assert_eq!(again, coordinates, "{}", row.model);
+            let found = at_position(&shuffled, &coordinates, &values);
             assert_eq!(found.to_bits(), expected.to_bits(), "{}", row.model);
         }
     }

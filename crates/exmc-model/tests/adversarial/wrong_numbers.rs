@@ -364,8 +364,8 @@ fn outcomes_of_lower_dimension_need_their_own_transform() {
 fn custom_components_take_the_shape_of_the_mixture() {
     let logp = Expr::name("value") * -1.0;
     let found = lowered_with(false, |m| {
-        let own = custom([], Support::Real, logp, None);
-        m.rv("x", mixture([0.5, 0.5], vec![own, normal([0.0, 0.0, 0.0], 1.0)]));
+        let component = custom([], Support::Real, logp, None);
+        m.rv("x", mixture([0.5, 0.5], vec![component, normal([0.0, 0.0, 0.0], 1.0)]));
         m.observe("o", "x", [0.0, 0.0, 0.0]);
     });
     let found = at_position(&found.unwrap(), &[], &Values::new());

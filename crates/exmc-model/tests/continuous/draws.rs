@@ -30,9 +30,9 @@ fn sorted_draws(e: &Example) -> Vec<f64> {
 }
 
 /// The distribution function at increasing points: the family's own, or the density summed up.
-fn distribution_function(e: &Example, at: &[f64]) -> Vec<f64> {
-    if let Some(compiled) = compile(e.family, Lcdf, at.len()) {
-        return compiled.values(at, e.parameters).into_iter().map(f64::exp).collect();
+fn distribution_function(e: &Example, points: &[f64]) -> Vec<f64> {
+    if let Some(compiled) = compile(e.family, Lcdf, points.len()) {
+        return compiled.values(points, e.parameters).into_iter().map(f64::exp).collect();
     }
     // The von Mises: the trapezium rule, of which the error at 20 000 points is below 1e-8.
     let count = 20_000;
@@ -48,7 +48,7 @@ fn distribution_function(e: &Example, at: &[f64]) -> Vec<f64> {
         let k = (place as usize).min(sums.len() - 2);
         sums[k] + (place - k as f64) * (sums[k + 1] - sums[k])
     };
-    at.iter().map(interpolate).collect()
+    points.iter().map(interpolate).collect()
 }
 
 fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
@@ -65,15 +65,15 @@ fn fits(e: &Example) {
         assert!(inside(support, end, e.parameters), "{what}: drew {end}");
     }
     let chosen: Vec<usize> = (0..DRAWS).step_by(200).collect();
-    let at: Vec<f64> = chosen.iter().map(|k| draws[*k]).collect();
+    let points: Vec<f64> = chosen.iter().map(|k| draws[*k]).collect();
     let empirical: Vec<f64> = chosen.iter().map(|k| (*k as f64 + 0.5) / DRAWS as f64).collect();
-    let exact = distribution_function(e, &at);
+    let exact = distribution_function(e, &points);
     let bound = ((2.0 / FALSE_ALARM).ln() / (2.0 * DRAWS as f64)).sqrt();
     let found = largest_difference(&empirical, &exact);
     assert!(found < bound, "{what}: the draws are off by {found}");
 
     // What an error of 5 % in the distance from the origin would do.
-    let stretched: Vec<f64> = at.iter().map(|y| e.origin + 1.05 * (y - e.origin)).collect();
+    let stretched: Vec<f64> = points.iter().map(|y| e.origin + 1.05 * (y - e.origin)).collect();
     let effect = largest_difference(&exact, &distribution_function(e, &stretched));
     assert!(effect > 1.5 * bound, "{what}: an error of 5 % gives only {effect}");
 }

@@ -8,16 +8,16 @@ use super::harness::{Compiled, compile, family};
 /// about 1e-9 and a rounding error of about 1e-9 in these ordinary points, below 1e-7.
 fn check(what: &str, compiled: &Compiled, y: f64, parameters: &[f64]) {
     let gradient = compiled.gradient(y, parameters);
-    let at: Vec<f64> = [y].iter().chain(parameters).copied().collect();
+    let arguments: Vec<f64> = [y].iter().chain(parameters).copied().collect();
     for (k, found) in gradient.iter().enumerate() {
-        if at[k].is_infinite() {
+        if arguments[k].is_infinite() {
             assert_eq!(*found, 0.0, "{what}, argument {k}");
             continue;
         }
         // Close limits bound the step.
-        let h = if what.contains("0.71]") { 2e-5 } else { 3e-4 * at[k].abs().max(0.05) };
+        let h = if what.contains("0.71]") { 2e-5 } else { 3e-4 * arguments[k].abs().max(0.05) };
         let shifted = |steps: f64| {
-            let mut moved = at.clone();
+            let mut moved = arguments.clone();
             moved[k] += steps * h;
             compiled.values(&moved[..1], &moved[1..])[0]
         };

@@ -14,24 +14,24 @@ const STEPS: i32 = 320;
 
 /// Points and weights from `origin` to infinity in one direction (1 or -1).
 fn half_line(origin: f64, scale: f64, direction: f64) -> Vec<(f64, f64)> {
-    let at = |k: i32| {
+    let node = |k: i32| {
         let t = f64::from(k) * STEP;
         let distance = scale * (FRAC_PI_2 * t.sinh()).exp();
         (origin + direction * distance, distance * FRAC_PI_2 * t.cosh() * STEP)
     };
-    (-STEPS..=STEPS).map(at).collect()
+    (-STEPS..=STEPS).map(node).collect()
 }
 
 /// Points and weights inside an interval. Points that round to an end are left out; the densities
 /// here have less than 1e-9 beyond them.
 fn interval(lower: f64, upper: f64) -> Vec<(f64, f64)> {
-    let at = |k: i32| {
+    let node = |k: i32| {
         let t = f64::from(k) * STEP;
         let fraction = 1.0 / (1.0 + (-PI * t.sinh()).exp());
         let slope = fraction * (1.0 / (1.0 + (PI * t.sinh()).exp())) * PI * t.cosh();
         (lower + (upper - lower) * fraction, (upper - lower) * slope * STEP)
     };
-    (-STEPS..=STEPS).map(at).filter(|(y, _)| *y > lower && *y < upper).collect()
+    (-STEPS..=STEPS).map(node).filter(|(y, _)| *y > lower && *y < upper).collect()
 }
 
 fn points(e: &Example) -> Vec<(f64, f64)> {
@@ -112,7 +112,7 @@ fn moments_that_do_not_exist_are_not_given() {
 fn distribution_functions_are_integrals_of_the_density() {
     for e in EXAMPLES.iter() {
         let Some(cdf) = compile(e.family, Lcdf, 1) else { continue };
-        let at = |y: f64| cdf.values(&[y], e.parameters)[0].exp();
+        let cdf_at = |y: f64| cdf.values(&[y], e.parameters)[0].exp();
         for pair in e.outcomes.windows(2) {
             let points = interval(pair[0], pair[1]);
             let outcomes: Vec<_> = points.iter().map(|p| p.0).collect();
@@ -120,7 +120,7 @@ fn distribution_functions_are_integrals_of_the_density() {
             let log_densities = compiled.values(&outcomes, e.parameters);
             let integral: f64 =
                 points.iter().zip(log_densities).map(|((_, w), lp)| w * lp.exp()).sum();
-            let difference = at(pair[1]) - at(pair[0]);
+            let difference = cdf_at(pair[1]) - cdf_at(pair[0]);
             // A Laplace has a kink between two of its outcomes, which costs the rule its digits.
             let allowed = if e.family == "laplace" { 1e-4 } else { 1e-10 };
             let error = (integral - difference).abs();

@@ -10,17 +10,17 @@ use super::harness::{Compiled, Quantity, compile, family};
 /// about 1e-12 and a rounding error of about 1e-12 in these ordinary points, far below 1e-7.
 fn check(what: &str, compiled: &Compiled, input: &str, wrt: exmc_graph::NodeId) {
     let gradient = compiled.gradient(wrt);
-    let at = compiled.input(input);
-    assert_eq!(gradient.len(), at.len());
+    let input_values = compiled.input(input);
+    assert_eq!(gradient.len(), input_values.len());
     if compiled.result()[0].is_infinite() {
         // An impossible outcome stays impossible.
         assert!(gradient.iter().all(|v| *v == 0.0), "{what}, {input}: {gradient:?}");
         return;
     }
     for (k, found) in gradient.iter().enumerate() {
-        let h = 1e-3 * at[k].abs().max(0.05);
+        let h = 1e-3 * input_values[k].abs().max(0.05);
         let shifted = |steps: f64| {
-            let mut values = at.clone();
+            let mut values = input_values.clone();
             values[k] += steps * h;
             compiled.result_at(input, values)
         };

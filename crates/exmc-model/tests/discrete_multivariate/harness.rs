@@ -140,8 +140,8 @@ impl Compiled {
     pub(crate) fn gradient(&self, wrt: NodeId) -> Vec<f64> {
         let mut graph = self.graph.clone();
         let gradient = differentiate(&mut graph, self.value, &[wrt]).unwrap()[0];
-        let whole = Compiled { graph, inputs: self.inputs.clone(), parameters: vec![], ..*self };
-        whole.values(&[gradient])[0].values().to_vec()
+        let compiled = Compiled { graph, inputs: self.inputs.clone(), parameters: vec![], ..*self };
+        compiled.values(&[gradient])[0].values().to_vec()
     }
 
     /// The value that an input was given.

@@ -348,21 +348,21 @@ pub(crate) fn mutate(r: &mut Random, text: &[u8], other: &[u8]) -> Vec<u8> {
             break;
         }
         if r.one_in(3) {
-            let at = r.below(bytes.len());
+            let position = r.below(bytes.len());
             match r.below(4) {
-                0 => bytes[at] = (r.next() & 0xFF) as u8,
-                1 => drop(bytes.remove(at)),
-                2 => bytes.insert(at, *r.pick(b"{}[],:\"0123456789-.eE \\nNI")),
-                _ => bytes.truncate(at),
+                0 => bytes[position] = (r.next() & 0xFF) as u8,
+                1 => drop(bytes.remove(position)),
+                2 => bytes.insert(position, *r.pick(b"{}[],:\"0123456789-.eE \\nNI")),
+                _ => bytes.truncate(position),
             }
         } else {
             let (mut mine, theirs) = (tokens(&bytes), tokens(other));
-            let at = r.below(mine.len());
+            let position = r.below(mine.len());
             let token = if r.one_in(2) { r.pick(&theirs).clone() } else { r.pick(&mine).clone() };
             match r.below(3) {
-                0 => mine[at] = token,
-                1 => mine.insert(at, token),
-                _ => drop(mine.remove(at)),
+                0 => mine[position] = token,
+                1 => mine.insert(position, token),
+                _ => drop(mine.remove(position)),
             }
             bytes = mine.concat();
         }

@@ -32,8 +32,8 @@ fn far_points_stay_finite_and_in_the_support() {
                     "{name} at {z:?}: {x:?}"
                 );
                 assert!(log_jacobian.is_finite(), "{name} at {z:?}");
-                for of in [sum, built.log_jacobian] {
-                    let gradient = built.gradient(of, &z);
+                for output in [sum, built.log_jacobian] {
+                    let gradient = built.gradient(output, &z);
                     assert!(
                         gradient.iter().all(|v| v.is_finite()),
                         "{name} at {z:?}: {gradient:?}"

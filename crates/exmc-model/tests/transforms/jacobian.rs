@@ -90,12 +90,12 @@ fn gradients_of_value_and_log_jacobian_equal_differences() {
         let mut built = Built::new(case.transform, case.shape);
         let sum = built.weighted_sum();
         let both = built.g.add(sum, built.log_jacobian);
-        for of in [both, built.log_jacobian] {
+        for output in [both, built.log_jacobian] {
             for seed in 0..POINTS {
                 let z = point(seed + 10, built.dim(), 2.0);
-                let rows = differences(|z| built.values(of, z), &z);
+                let rows = differences(|z| built.values(output, z), &z);
                 let expected: Vec<f64> = rows.iter().map(|row| row[0]).collect();
-                assert_close(&built.gradient(of, &z), &expected, 1e-9, case.name);
+                assert_close(&built.gradient(output, &z), &expected, 1e-9, case.name);
             }
         }
     }

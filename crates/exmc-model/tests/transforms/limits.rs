@@ -102,12 +102,12 @@ fn limits_that_are_parameters_have_gradients() {
         let sum = g.sum(squares);
         let total = g.add(sum, log_jacobian.unwrap());
         let gradient = differentiate(&mut g, total, &[p]).unwrap()[0];
-        let at = |id: NodeId, p: &[f64]| {
+        let values_at = |id: NodeId, p: &[f64]| {
             evaluate(&g, &[id], &|_| Some(Tensor::vector(p))).unwrap()[0].values().to_vec()
         };
         let point = [-0.5, 1.75, 0.3, -0.8, 0.1];
-        let rows = differences(|p| at(total, p), &point);
+        let rows = differences(|p| values_at(total, p), &point);
         let expected: Vec<f64> = rows.iter().map(|row| row[0]).collect();
-        assert_close(&at(gradient, &point), &expected, 1e-9, "parameter limits");
+        assert_close(&values_at(gradient, &point), &expected, 1e-9, "parameter limits");
     }
 }

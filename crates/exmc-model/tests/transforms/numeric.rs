@@ -43,8 +43,8 @@ impl Built {
     }
 
     /// The derivatives of a scalar node by `z`, from the graph.
-    pub(crate) fn gradient(&mut self, of: NodeId, z: &[f64]) -> Vec<f64> {
-        let gradient = differentiate(&mut self.g, of, &[self.z]).unwrap()[0];
+    pub(crate) fn gradient(&mut self, output: NodeId, z: &[f64]) -> Vec<f64> {
+        let gradient = differentiate(&mut self.g, output, &[self.z]).unwrap()[0];
         self.values(gradient, z)
     }
 
@@ -66,12 +66,12 @@ pub(crate) fn differences(f: impl Fn(&[f64]) -> Vec<f64>, z: &[f64]) -> Vec<Vec<
     const STEP: f64 = 1e-3;
     (0..z.len())
         .map(|k| {
-            let at = |steps: f64| {
+            let shifted = |steps: f64| {
                 let mut moved = z.to_vec();
                 moved[k] += steps * STEP;
                 f(&moved)
             };
-            let (a, b, c, d) = (at(-2.0), at(-1.0), at(1.0), at(2.0));
+            let (a, b, c, d) = (shifted(-2.0), shifted(-1.0), shifted(1.0), shifted(2.0));
             (0..a.len()).map(|i| (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * STEP)).collect()
         })
         .collect()

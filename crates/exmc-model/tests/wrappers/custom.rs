@@ -23,11 +23,11 @@ fn is_its_expression_of_parameters_and_value() {
         Point::new(&model, &[("a", Tensor::scalar(0.3)), ("seen", seen)])
     };
     let m = || Expr::name("a") * 2.0;
-    let own = build(custom([("m", m()), ("s", "a".into())], REAL, own_normal(), None));
+    let custom_point = build(custom([("m", m()), ("s", "a".into())], REAL, own_normal(), None));
     let family = build(normal(m(), "a"));
-    close(own.logp(), family.logp());
-    close(own.gradient("a")[0], family.gradient("a")[0]);
-    assert_eq!(own.check_gradient("a", "custom") + own.check_gradient("seen", "custom"), 4);
+    close(custom_point.logp(), family.logp());
+    close(custom_point.gradient("a")[0], family.gradient("a")[0]);
+    assert_eq!(custom_point.check_gradient("a", "custom") + custom_point.check_gradient("seen", "custom"), 4);
 }
 
 #[test]

@@ -56,10 +56,10 @@ fn sample(text: &str, n: usize) -> Vec<f64> {
 }
 
 /// Log densities (`left` false) or log distribution functions at some points.
-fn logs(text: &str, at: &[f64], left: bool) -> Vec<f64> {
+fn logs(text: &str, points: &[f64], left: bool) -> Vec<f64> {
     let Parsed { dist, parameters } = parse(text);
-    let mut model = model_of(dist, &parameters, Some(Shape::from([at.len()])));
-    let obs = model.observe("obs", "y", at);
+    let mut model = model_of(dist, &parameters, Some(Shape::from([points.len()])));
+    let obs = model.observe("obs", "y", points);
     if left {
         obs.left_censored();
     }
@@ -81,15 +81,15 @@ fn fits_noticing(text: &str, n: usize, origin: f64, factor: f64) {
     let mut draws = sample(text, n);
     draws.sort_by(f64::total_cmp);
     let chosen: Vec<usize> = (0..n).step_by(100).collect();
-    let at: Vec<f64> = chosen.iter().map(|k| draws[*k]).collect();
+    let points: Vec<f64> = chosen.iter().map(|k| draws[*k]).collect();
     let empirical: Vec<f64> = chosen.iter().map(|k| (*k as f64 + 0.5) / n as f64).collect();
     let function =
-        |at: &[f64]| -> Vec<f64> { logs(text, at, true).into_iter().map(f64::exp).collect() };
-    let exact = function(&at);
+        |points: &[f64]| -> Vec<f64> { logs(text, points, true).into_iter().map(f64::exp).collect() };
+    let exact = function(&points);
     let bound = ((2.0 / FALSE_ALARM).ln() / (2.0 * n as f64)).sqrt();
     let found = largest_difference(&empirical, &exact);
     assert!(found < bound, "{text}: the draws are off by {found}");
-    let stretched: Vec<f64> = at.iter().map(|y| origin + factor * (y - origin)).collect();
+    let stretched: Vec<f64> = points.iter().map(|y| origin + factor * (y - origin)).collect();
     let effect = largest_difference(&exact, &function(&stretched));
     assert!(effect > 1.3 * bound, "{text}: an error of {factor} gives only {effect}");
 }
@@ -136,13 +136,13 @@ fn chi_square_limit(degrees: f64) -> f64 {
 fn counts_fit(text: &str, wrong: &str, possible: Range<usize>, n: usize) {
     let (first, most) = (possible.start, possible.len());
     let total = n as f64;
-    let at: Vec<f64> = possible.map(|k| k as f64).collect();
+    let counts: Vec<f64> = possible.map(|k| k as f64).collect();
     let masses = |text: &str| -> Vec<f64> {
         let Parsed { dist, parameters } = parse(text);
         let mut model = model_of(dist, &parameters, Some(Shape::from([most])));
         model.declare_data("seen", DType::Real, [most]);
         model.observe("obs", "y", "seen");
-        let values = [("p", Tensor::vector(&parameters)), ("seen", Tensor::vector(&at))];
+        let values = [("p", Tensor::vector(&parameters)), ("seen", Tensor::vector(&counts))];
         Point::new(&model, &values).pointwise("y").into_iter().map(f64::exp).collect()
     };
     let holds = |text: &str| -> Vec<f64> { masses(text).iter().map(|m| m.max(0.0)).collect() };
@@ -213,11 +213,11 @@ fn of_counts_fit_their_masses() {
 fn of_censored_outcomes_pile_up_at_the_limits() {
     let n = 200_000;
     let draws = sample("censored(normal(0.5, 2.0), -1, 3)", n);
-    let at = |limit: f64| draws.iter().filter(|y| **y == limit).count() as f64;
+    let count_at = |limit: f64| draws.iter().filter(|y| **y == limit).count() as f64;
     // log P(Y <= -1) and log P(Y >= 3) of the 50-digit table; five standard errors.
     for (limit, log_p) in [(-1.0, -1.484_448_229_919_656_2_f64), (3.0, -2.247_625_677_214_318)] {
         let (p, n) = (log_p.exp(), n as f64);
-        assert!((at(limit) - n * p).abs() < 5.0 * (n * p * (1.0 - p)).sqrt(), "{limit}");
+        assert!((count_at(limit) - n * p).abs() < 5.0 * (n * p * (1.0 - p)).sqrt(), "{limit}");
     }
     assert!(draws.iter().all(|y| (-1.0..=3.0).contains(y)));
 }
@@ -269,10 +269,10 @@ fn of_custom_distributions_invert_their_quantile_function() {
     let y =
         outcomes(&model_of(dist(Some(quantile())), &[], None).build().unwrap(), &[], n).unwrap();
     for (k, rate) in [0.5, 2.0].into_iter().enumerate() {
-        let mut own: Vec<f64> = y.iter().map(|y| y[k]).collect();
-        own.sort_by(f64::total_cmp);
+        let mut element_draws: Vec<f64> = y.iter().map(|y| y[k]).collect();
+        element_draws.sort_by(f64::total_cmp);
         let bound = ((2.0 / FALSE_ALARM).ln() / (2.0 * n as f64)).sqrt();
-        let off = own
+        let off = element_draws
             .iter()
             .enumerate()
             .map(|(i, y)| ((i as f64 + 0.5) / n as f64 + (-rate * y).exp_m1()).abs());

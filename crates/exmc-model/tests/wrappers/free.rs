@@ -16,14 +16,14 @@ fn integral(dist: DistSpec) -> f64 {
     let point = Point::new(&model, &[("x", Tensor::scalar(0.0))]);
     let step = 0.02;
     let steps = -2500..=2500;
-    let at = |k: i32| {
+    let density = |k: i32| {
         let moved = Point {
             lowered: point.lowered.clone(),
             values: [("x".to_owned(), Tensor::scalar(step * f64::from(k)))].into(),
         };
         moved.logp().exp()
     };
-    steps.map(at).sum::<f64>() * step
+    steps.map(density).sum::<f64>() * step
 }
 
 #[test]

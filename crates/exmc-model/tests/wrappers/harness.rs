@@ -44,7 +44,7 @@ impl Parser<'_> {
         assert_eq!(token, wanted, "before {}", self.rest);
     }
 
-    fn at(&self, wanted: char) -> bool {
+    fn is_next(&self, wanted: char) -> bool {
         self.rest.trim_start_matches([',', ' ']).starts_with(wanted)
     }
 
@@ -65,7 +65,7 @@ impl Parser<'_> {
     }
 
     fn limit(&mut self) -> Option<Expr> {
-        if self.at('N') {
+        if self.is_next('N') {
             self.expect("None");
             return None;
         }
@@ -76,7 +76,7 @@ impl Parser<'_> {
     fn weights(&mut self) -> Expr {
         self.expect("[");
         let mut weights = Vec::new();
-        while !self.at(']') {
+        while !self.is_next(']') {
             weights.push(self.number());
         }
         self.expect("]");
@@ -91,7 +91,7 @@ impl Parser<'_> {
             "mixture" => {
                 let weights = self.weights();
                 let mut components = Vec::new();
-                while !self.at(')') {
+                while !self.is_next(')') {
                     components.push(self.dist());
                 }
                 mixture(weights, components)
@@ -112,7 +112,7 @@ impl Parser<'_> {
             }
             _ => {
                 let mut args = Vec::new();
-                while !self.at(')') {
+                while !self.is_next(')') {
                     args.push(self.number());
                 }
                 family(&name, args)
@@ -198,12 +198,12 @@ impl Point {
     /// of about 1e-12 times the fifth derivative and a rounding error of about 1e-16 |logp| / h.
     pub(crate) fn check_gradient(&self, input: &str, what: &str) -> usize {
         let gradient = self.gradient(input);
-        let at = self.values[input].values().to_vec();
+        let input_values = self.values[input].values().to_vec();
         let here = self.logp();
         let mut compared = 0;
         for (k, found) in gradient.iter().enumerate() {
             assert!(!found.is_nan() || here.is_nan(), "{what}: gradient of {input}[{k}] is NaN");
-            let h = if at[k] == 0.0 { 1e-4 } else { 2e-4 * at[k].abs() };
+            let h = if input_values[k] == 0.0 { 1e-4 } else { 2e-4 * input_values[k].abs() };
             let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|s| self.moved(input, k, s * h));
             if ![a, b, c, d].iter().all(|v| v.is_finite()) {
                 continue;

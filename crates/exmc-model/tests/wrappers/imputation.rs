@@ -16,7 +16,7 @@ fn partly(dist: DistSpec, settings: impl FnOnce(ObsBuilder<'_>) -> ObsBuilder<'_
 }
 
 /// Coordinates of the scale and of the missing second and fourth element.
-fn at(model: &ModelBuilder, tau: f64, missing: [f64; 2]) -> Point {
+fn point_at(model: &ModelBuilder, tau: f64, missing: [f64; 2]) -> Point {
     Point::new(model, &[("tau", Tensor::scalar(tau)), ("y", Tensor::vector(&missing))])
 }
 
@@ -33,7 +33,7 @@ fn softplus(z: f64) -> f64 {
 #[test]
 fn missing_elements_are_recorded_in_their_places() {
     let model = partly(normal(0.5, "tau"), |o| o);
-    let point = at(&model, -0.2, [-3.0, 0.75]);
+    let point = point_at(&model, -0.2, [-3.0, 0.75]);
     assert_eq!(recorded(&point, "y"), [1.5, -3.0, 0.25, 0.75]);
     let entry = point.lowered.layout.iter().find(|e| e.name == "y").unwrap();
     assert_eq!((&entry.constrained, &entry.unconstrained), (&Shape::from([2]), &Shape::from([2])));
@@ -47,7 +47,7 @@ fn missing_elements_are_recorded_in_their_places() {
 #[test]
 fn only_what_was_seen_is_pointwise_likelihood() {
     let model = partly(normal(0.0, "tau"), |o| o.mask([0.0, 1.0, 1.0, 0.0]));
-    let point = at(&model, 0.1, [2.0, -1.0]);
+    let point = point_at(&model, 0.1, [2.0, -1.0]);
     let mask = point.lowered.pointwise[0].mask.unwrap();
     assert_eq!(point.evaluate(&[mask])[0].values(), [0.0, 0.0, 1.0, 0.0]);
     // Free elements keep their density whatever the mask says.
@@ -64,7 +64,7 @@ fn weights_do_not_touch_missing_elements() {
         let seen =
             factors[0] * normal_lpdf(1.5, 0.0, tau) + factors[1] * normal_lpdf(0.25, 0.0, tau);
         let free = normal_lpdf(2.0, 0.0, tau) + normal_lpdf(-1.0, 0.0, tau);
-        close(at(&model, 0.1, [2.0, -1.0]).term("obs").unwrap(), seen + free);
+        close(point_at(&model, 0.1, [2.0, -1.0]).term("obs").unwrap(), seen + free);
     }
 }
 
@@ -73,14 +73,14 @@ fn a_mask_of_everything_leaves_the_missing_elements_their_density() {
     let model = partly(normal(0.0, "tau"), |o| o.mask(0.0));
     let tau = softplus(0.1);
     let free = normal_lpdf(2.0, 0.0, tau) + normal_lpdf(-1.0, 0.0, tau);
-    close(at(&model, 0.1, [2.0, -1.0]).term("obs").unwrap(), free);
+    close(point_at(&model, 0.1, [2.0, -1.0]).term("obs").unwrap(), free);
 }
 
 #[test]
 fn bounded_elements_bring_their_jacobian() {
     let z = [-0.4, 0.9];
     // Gamma: x = e^z, whose log Jacobian is z.
-    let point = at(&partly(gamma(2.0, 3.0), |o| o), 0.0, z);
+    let point = point_at(&partly(gamma(2.0, 3.0), |o| o), 0.0, z);
     let lpdf = |y: f64| 2.0 * 3.0_f64.ln() + y.ln() - 3.0 * y;
     let values = [1.5, z[0].exp(), 0.25, z[1].exp()];
     for (found, expected) in recorded(&point, "y").into_iter().zip(values) {
@@ -92,7 +92,7 @@ fn bounded_elements_bring_their_jacobian() {
     let upper = Expr::from([2.0, 2.5, 3.0, 3.5]) + Expr::name("tau");
     let dist = truncated(normal(0.0, 1.0), Some((-1.0).into()), Some(upper));
     let model = partly(dist, |o| o);
-    let point = at(&model, -0.3, z);
+    let point = point_at(&model, -0.3, z);
     let tau = softplus(-0.3);
     let width = [3.5 + tau, 4.5 + tau];
     let share = z.map(|z| 1.0 / (1.0 + (-z).exp()));
@@ -143,7 +143,7 @@ fn children_see_the_filled_value() {
     let mut model = partly(normal(0.0, "tau"), |o| o);
     model.rv("child", normal(Expr::name("y").sum(), 1.0));
     model.observe("child_obs", "child", 2.0);
-    let point = at(&model, 0.0, [1.0, -0.5]);
+    let point = point_at(&model, 0.0, [1.0, -0.5]);
     close(point.term("child_obs").unwrap(), normal_lpdf(2.0, 2.25, 1.0));
     assert_eq!(lowered(&model).dim, 3);
 }

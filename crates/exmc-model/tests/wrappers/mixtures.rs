@@ -51,12 +51,12 @@ fn weights_by_element() {
 fn truncated_mixtures_of_vectors_are_normalised_by_element() {
     let base = mixture([0.3, 0.7], vec![normal([0.0, 1.0, 2.0], 1.0), normal(2.0, 0.5)]);
     let lower = [-1.0, 0.0, 1.0];
-    let whole = by_element(truncated(base, Some(lower.into()), None), &Y);
+    let joint = by_element(truncated(base, Some(lower.into()), None), &Y);
     for k in 0..3 {
         let mu = [0.0, 1.0, 2.0][k];
         let base = mixture([0.3, 0.7], vec![normal([mu], 1.0), normal(2.0, 0.5)]);
         let alone = by_element(truncated(base, Some(lower[k].into()), None), &[Y[k]]);
-        close(whole[k], alone[0]);
+        close(joint[k], alone[0]);
     }
 }
 
@@ -92,8 +92,8 @@ fn vector_components_mix_by_vector() {
 #[test]
 fn custom_components_stretch_to_the_whole() {
     let z = (Expr::name("value") - Expr::name("m")).square() * -0.5;
-    let own = custom([("m", 1.0.into())], REAL, z - 0.5 * (2.0 * std::f64::consts::PI).ln(), None);
-    let dist = mixture([0.25, 0.75], vec![own, normal([0.0, 0.5, 1.0], 2.0)]);
+    let component = custom([("m", 1.0.into())], REAL, z - 0.5 * (2.0 * std::f64::consts::PI).ln(), None);
+    let dist = mixture([0.25, 0.75], vec![component, normal([0.0, 0.5, 1.0], 2.0)]);
     for (k, found) in by_element(dist, &Y).into_iter().enumerate() {
         let other = normal_lpdf(Y[k], [0.0, 0.5, 1.0][k], 2.0);
         close(found, log_mix(&[(0.25, normal_lpdf(Y[k], 1.0, 1.0)), (0.75, other)]));

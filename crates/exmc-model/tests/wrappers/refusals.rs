@@ -23,14 +23,14 @@ fn refused(dist: DistSpec, code: Code, words: &str) {
 #[test]
 fn a_distribution_function_is_needed() {
     let none: [(&str, Expr); 0] = [];
-    let own = || custom(none.clone(), REAL, Expr::name("value").square() * -0.5, None);
+    let custom_normal = || custom(none.clone(), REAL, Expr::name("value").square() * -0.5, None);
     let pair = || {
         let identity = Tensor::real([2, 2], vec![1.0, 0.0, 0.0, 1.0]).unwrap();
         multi_normal([0.0, 0.0], identity)
     };
     for wrap in [truncated, censored] {
         refused(wrap(von_mises(0.0, 1.0), one(0.0), None), Code::BadArguments, "von_mises");
-        refused(wrap(own(), one(0.0), None), Code::BadArguments, "custom");
+        refused(wrap(custom_normal(), one(0.0), None), Code::BadArguments, "custom");
         refused(wrap(pair(), one(0.0), None), Code::BadArguments, "multi_normal");
         let inner = censored(normal(0.0, 1.0), one(0.0), None);
         refused(wrap(inner, one(-1.0), None), Code::BadArguments, "censored");

@@ -39,16 +39,16 @@ pub fn compare_plot(models: &[ComparedModel]) -> Result<Figure, PlotError> {
     figure.panel_height = (models.len() * 30) as f64 + 12.0;
     let mut panel = Panel::new("", Axis::new("elpd (nats)"), Axis::categories("", &names, true));
     let best = models.iter().map(|m| m.elpd).fold(f64::NEG_INFINITY, f64::max);
-    panel.marks.push(Mark::Rule { vertical: true, at: best, style: Style::muted().dashed(1) });
-    let own: Vec<(f64, f64)> =
+    panel.marks.push(Mark::Rule { vertical: true, value: best, style: Style::muted().dashed(1) });
+    let estimates: Vec<(f64, f64)> =
         models.iter().enumerate().map(|(k, m)| (m.elpd, k as f64 - 0.14)).collect();
     let bars = |points: &[(f64, f64)], se: &dyn Fn(usize) -> f64| -> Vec<[f64; 4]> {
         points.iter().enumerate().map(|(k, (x, y))| [x - se(k), *y, x + se(k), *y]).collect()
     };
-    let segments = bars(&own, &|k| models[k].elpd_se);
+    let segments = bars(&estimates, &|k| models[k].elpd_se);
     panel.marks.push(Mark::Segments { segments, style: Style::series(0).solid() });
     panel.marks.push(Mark::Points {
-        points: own,
+        points: estimates,
         marker: Marker::Dot,
         style: Style::series(0).width(3.5),
     });

@@ -36,13 +36,13 @@ pub fn ess_evolution_plot(parameters: &[Parameter]) -> Figure {
             Panel::new(parameter.name(), Axis::new("draws of all chains"), Axis::new("ESS"));
         let (n, n_chains) = (parameter.chains()[0].len(), parameter.chains().len());
         panel.marks.push(minimum(n_chains));
-        for (k, (_, of)) in kinds.iter().enumerate() {
+        for (k, (_, estimator)) in kinds.iter().enumerate() {
             let mut points = Vec::new();
             for part in 1..=PARTS {
                 let kept = n * part / PARTS;
                 let chains: Vec<&[f64]> = parameter.chains().iter().map(|c| &c[..kept]).collect();
                 let Ok(draws) = Draws::new(&chains) else { continue };
-                let ess = of(&draws);
+                let ess = estimator(&draws);
                 if ess.is_finite() {
                     points.push(((kept * n_chains) as f64, ess));
                 }
@@ -78,9 +78,9 @@ pub fn ess_quantile_plot(parameters: &[Parameter]) -> Figure {
             Panel::new(parameter.name(), Axis::new("quantile").between(0.0, 1.0), Axis::new("ESS"));
         let n_chains = parameter.chains().len();
         panel.marks.push(minimum(n_chains));
-        let at =
+        let point_at =
             |k: usize| (k as f64 / 20.0, parameter.statistic(|d| ess_quantile(d, k as f64 / 20.0)));
-        let points: Vec<(f64, f64)> = (1..20).map(at).filter(|(_, ess)| ess.is_finite()).collect();
+        let points: Vec<(f64, f64)> = (1..20).map(point_at).filter(|(_, ess)| ess.is_finite()).collect();
         panel.marks.push(Mark::Line { points: points.clone(), style: Style::series(0) });
         let style = Style::series(0).width(2.5);
         panel.marks.push(Mark::Points { points, marker: Marker::Dot, style });
@@ -93,7 +93,7 @@ pub fn ess_quantile_plot(parameters: &[Parameter]) -> Figure {
 }
 
 fn minimum(n_chains: usize) -> Mark {
-    Mark::Rule { vertical: false, at: 100.0 * n_chains as f64, style: Style::muted().dashed(1) }
+    Mark::Rule { vertical: false, value: 100.0 * n_chains as f64, style: Style::muted().dashed(1) }
 }
 
 /// An upper end for an axis from 0 that shows the points and a line at `least`.

@@ -42,7 +42,7 @@ pub fn loo_pit_plot(pit: &[f64], alpha: f64) -> Result<Figure, PlotError> {
     let (places, limits): (Vec<usize>, Vec<(usize, usize)>) =
         band.limits().map(|(rank, low, high)| (rank as usize + 1, (low, high))).unzip();
     panel.marks.push(band_mark(&places, &limits, n, RANKS as usize + 1, style));
-    panel.marks.push(Mark::Rule { vertical: false, at: 0.0, style: Style::muted().width(1.0) });
+    panel.marks.push(Mark::Rule { vertical: false, value: 0.0, style: Style::muted().width(1.0) });
     let mut points = vec![(0.0, 0.0)];
     for (k, p) in sorted.iter().enumerate() {
         points.push((*p, k as f64 / n as f64 - p));

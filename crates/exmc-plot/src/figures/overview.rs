@@ -20,16 +20,16 @@ pub fn overview_plot(summaries: &[(String, Summary)], n_chains: usize) -> Figure
         ),
     );
     figure.panel_height = 130.0;
-    let of = |value: fn(&Summary) -> f64| {
+    let values_of = |value: fn(&Summary) -> f64| {
         let mut values: Vec<f64> =
             summaries.iter().map(|(_, s)| value(s)).filter(|x| x.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         values
     };
     let panels: [(&str, Vec<f64>, f64); 3] = [
-        ("R-hat", of(|s| s.rhat), 1.01),
-        ("bulk ESS", of(|s| s.ess_bulk), least),
-        ("tail ESS", of(|s| s.ess_tail), least),
+        ("R-hat", values_of(|s| s.rhat), 1.01),
+        ("bulk ESS", values_of(|s| s.ess_bulk), least),
+        ("tail ESS", values_of(|s| s.ess_tail), least),
     ];
     for (name, values, limit) in panels {
         let y = if name == "R-hat" { "parameters" } else { "" };
@@ -44,7 +44,7 @@ pub fn overview_plot(summaries: &[(String, Summary)], n_chains: usize) -> Figure
         }
         panel.marks.push(Mark::Bars { edges: found.edges, heights, filled: true, style });
         let style = Style::foreground().dashed(1);
-        panel.marks.push(Mark::Rule { vertical: true, at: limit, style });
+        panel.marks.push(Mark::Rule { vertical: true, value: limit, style });
         figure.panels.push(panel);
     }
     if let Some((name, summary)) = worst {

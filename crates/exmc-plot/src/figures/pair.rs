@@ -64,11 +64,11 @@ pub fn pair_plot(
                     .marks
                     .extend(Shape::of(&parameters[row].sorted()).mark(Style::series(0), 1.0));
             } else if row > column {
-                let at = |t: &usize| (values[column][*t], values[row][*t]);
-                let points = shown.iter().map(at).collect();
+                let point_of = |t: &usize| (values[column][*t], values[row][*t]);
+                let points = shown.iter().map(point_of).collect();
                 let style = Style::series(0).width(1.4).opacity(0.45);
                 panel.marks.push(Mark::Points { points, marker: Marker::Dot, style });
-                let points: Vec<_> = (0..total).filter(|t| flags[*t]).map(|t| at(&t)).collect();
+                let points: Vec<_> = (0..total).filter(|t| flags[*t]).map(|t| point_of(&t)).collect();
                 if !points.is_empty() {
                     panel.marks.push(Mark::Points { points, marker: Marker::Cross, style: cross });
                 }

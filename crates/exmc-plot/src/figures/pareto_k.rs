@@ -18,10 +18,10 @@ pub fn pareto_k_plot(k: &[f64], limit: f64) -> Figure {
             short(limit, 2)
         ),
     );
-    let axis = Axis::new("observation").whole(1.0, k.len() as f64);
+    let axis = Axis::new("observation").whole_numbers(1.0, k.len() as f64);
     let mut panel = Panel::new("", axis, Axis::new("Pareto k"));
-    for at in [limit, 1.0] {
-        panel.marks.push(Mark::Rule { vertical: false, at, style: Style::muted().dashed(1) });
+    for value in [limit, 1.0] {
+        panel.marks.push(Mark::Rule { vertical: false, value, style: Style::muted().dashed(1) });
     }
     type Kind = (&'static str, Marker, Style, fn(f64, f64) -> bool);
     let groups: [Kind; 2] = [

@@ -26,9 +26,9 @@ pub fn posterior_plot(parameters: &[Parameter], kind: Interval, probability: f64
         let sorted = parameter.sorted();
         let mut panel = Panel::new(parameter.name(), Axis::new(""), Axis::new("").unmarked());
         if sorted.is_empty() {
-            let at = (0.5, 0.5);
+            let position = (0.5, 0.5);
             panel.marks.push(Mark::Text {
-                at,
+                position,
                 text: "no finite draws".into(),
                 anchor: Anchor::Middle,
             });
@@ -53,7 +53,7 @@ pub fn posterior_plot(parameters: &[Parameter], kind: Interval, probability: f64
             [low, median, high].map(|x| with_decimals(x, high - low));
         let middle = 0.5 * (sorted[0] + sorted[sorted.len() - 1]);
         let text = format!("{median_text} [{low_text}, {high_text}]");
-        panel.marks.push(Mark::Text { at: (middle, -0.22 * peak), text, anchor: Anchor::Middle });
+        panel.marks.push(Mark::Text { position: (middle, -0.22 * peak), text, anchor: Anchor::Middle });
         figure.panels.push(panel);
         let left_out = parameter.chains().iter().flatten().count() - sorted.len();
         if left_out > 0 {

@@ -75,7 +75,7 @@ impl Predictive {
         let (low, high) =
             (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
         let axis = Axis::new("value");
-        if self.is_whole() { axis.whole(low, high) } else { axis }
+        if self.is_whole() { axis.whole_numbers(low, high) } else { axis }
     }
 
     /// The observed values.
@@ -99,8 +99,8 @@ impl Predictive {
         }
         names.sort_by_key(|name| natural(name));
         let part = |name: &String, values: &[f64]| -> Vec<f64> {
-            let own = self.group.iter().zip(values).filter(|(g, _)| *g == name);
-            own.map(|(_, x)| *x).collect()
+            let members = self.group.iter().zip(values).filter(|(g, _)| *g == name);
+            members.map(|(_, x)| *x).collect()
         };
         names
             .into_iter()
@@ -158,12 +158,12 @@ pub fn predictive_density_plot(check: &Predictive) -> Figure {
     figure.explain("replicated", Key::Line, Style::series(0).width(1.0));
     // Measurements that were rounded are no counts: what predicts them tells.
     let shape = if check.is_whole() { Shape::of } else { Shape::of_measured };
-    for (name, own) in check.groups() {
-        let mut panel = Panel::new(name, own.axis(), Axis::new("density").unmarked());
-        for s in spread(own.replications.len(), SHOWN) {
-            panel.marks.extend(shape(&sorted(&own.replications[s])).mark(thin, 1.0));
+    for (name, group) in check.groups() {
+        let mut panel = Panel::new(name, group.axis(), Axis::new("density").unmarked());
+        for s in spread(group.replications.len(), SHOWN) {
+            panel.marks.extend(shape(&sorted(&group.replications[s])).mark(thin, 1.0));
         }
-        panel.marks.extend(shape(&sorted(&own.observed)).mark(thick, 1.0));
+        panel.marks.extend(shape(&sorted(&group.observed)).mark(thick, 1.0));
         figure.panels.push(panel);
     }
     figure.in_columns(2)
@@ -188,21 +188,21 @@ pub fn predictive_ecdf_plot(check: &Predictive, probability: f64) -> Figure {
         Key::Patch,
         band,
     );
-    for (name, own) in check.groups() {
+    for (name, group) in check.groups() {
         let mut panel =
-            Panel::new(name, own.axis(), Axis::new("share at or below").between(0.0, 1.0));
-        let observed = sorted(&own.observed);
-        let replications: Vec<Vec<f64>> = own.replications.iter().map(|r| sorted(r)).collect();
+            Panel::new(name, group.axis(), Axis::new("share at or below").between(0.0, 1.0));
+        let observed = sorted(&group.observed);
+        let replications: Vec<Vec<f64>> = group.replications.iter().map(|r| sorted(r)).collect();
         let low = replications.iter().map(|r| r[0]).fold(observed[0], f64::min);
         let high =
             replications.iter().chain([&observed]).map(|r| r[r.len() - 1]).fold(low, f64::max);
         let x: Vec<f64> = (0..=100).map(|k| low + (high - low) * f64::from(k) / 100.0).collect();
-        let share = |values: &[f64], at: f64| {
-            values.partition_point(|v| *v <= at) as f64 / values.len() as f64
+        let share = |values: &[f64], threshold: f64| {
+            values.partition_point(|v| *v <= threshold) as f64 / values.len() as f64
         };
         let tail = 0.5 * (1.0 - probability);
-        let ends = x.iter().map(|at| {
-            let shares: Vec<f64> = replications.iter().map(|r| share(r, *at)).collect();
+        let ends = x.iter().map(|threshold| {
+            let shares: Vec<f64> = replications.iter().map(|r| share(r, *threshold)).collect();
             let shares = sorted(&shares);
             (quantile_of_sorted(&shares, tail), quantile_of_sorted(&shares, 1.0 - tail))
         });

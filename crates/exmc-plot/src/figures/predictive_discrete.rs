@@ -44,8 +44,8 @@ pub fn rootogram_plot(check: &Predictive, probability: f64) -> Result<Figure, Pl
         Key::Patch,
         band,
     );
-    for (name, own) in check.groups() {
-        let all = || own.replications().iter().flatten().chain(own.observed());
+    for (name, group) in check.groups() {
+        let all = || group.replications().iter().flatten().chain(group.observed());
         let low = all().copied().fold(f64::INFINITY, f64::min);
         let high = all().copied().fold(f64::NEG_INFINITY, f64::max);
         if high - low >= MOST {
@@ -55,8 +55,8 @@ pub fn rootogram_plot(check: &Predictive, probability: f64) -> Result<Figure, Pl
             .hint("an ECDF shows them"));
         }
         let table = |values: &[f64]| count_table(values, low as i64, high as i64);
-        let observed = table(own.observed());
-        let replicated: Vec<Vec<usize>> = own.replications().iter().map(|r| table(r)).collect();
+        let observed = table(group.observed());
+        let replicated: Vec<Vec<usize>> = group.replications().iter().map(|r| table(r)).collect();
         let tail = 0.5 * (1.0 - probability);
         let (mut lower, mut median, mut upper) = (Vec::new(), Vec::new(), Vec::new());
         for k in 0..observed.len() {
@@ -68,7 +68,7 @@ pub fn rootogram_plot(check: &Predictive, probability: f64) -> Result<Figure, Pl
         }
         let x: Vec<f64> = (0..observed.len()).map(|k| low + k as f64).collect();
         let mut panel =
-            Panel::new(name, Axis::new("count").whole(low, high), Axis::new("√ frequency"));
+            Panel::new(name, Axis::new("count").whole_numbers(low, high), Axis::new("√ frequency"));
         panel.marks.push(Mark::Band { x: x.clone(), lower, upper, style: band });
         panel
             .marks

@@ -23,13 +23,13 @@ pub fn prior_posterior_plot(
     figure.explain("prior", Key::Line, before);
     figure.explain("posterior", Key::Line, after);
     for parameter in posterior {
-        let Some(own) = prior.iter().find(|p| p.name() == parameter.name()) else {
+        let Some(prior_parameter) = prior.iter().find(|p| p.name() == parameter.name()) else {
             return Err(PlotError::new(format!(
                 "there are no prior draws of `{}`",
                 parameter.name()
             )));
         };
-        let (sorted, of_prior) = (parameter.sorted(), own.sorted());
+        let (sorted, of_prior) = (parameter.sorted(), prior_parameter.sorted());
         let mut panel = Panel::new(parameter.name(), Axis::new(""), Axis::new("").unmarked());
         let (mut shown, mut share) = (of_prior.as_slice(), 1.0);
         if let (Some(low), Some(high)) = (sorted.first(), sorted.last()) {

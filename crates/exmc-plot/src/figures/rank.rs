@@ -39,7 +39,7 @@ pub fn rank_plot(parameters: &[Parameter], alpha: f64) -> Figure {
         let (thinned, step) = thin(parameter);
         steps.push(step);
         let (n, n_chains) = (thinned[0].len(), thinned.len());
-        if !matches!(&known, Some((of, _)) if *of == n) {
+        if !matches!(&known, Some((length, _)) if *length == n) {
             known = Some((n, rank_band(n, n_chains, alpha)));
         }
         let mut panel = Panel::new(
@@ -50,7 +50,7 @@ pub fn rank_plot(parameters: &[Parameter], alpha: f64) -> Figure {
         if let Some((_, Some(band))) = &known {
             panel.marks.push(band_mark(&band.places, &band.limits, n, n * n_chains, band_style));
         }
-        panel.marks.push(Mark::Rule { vertical: false, at: 0.0, style: Style::muted().width(1.0) });
+        panel.marks.push(Mark::Rule { vertical: false, value: 0.0, style: Style::muted().width(1.0) });
         for (c, ranks) in pooled_ranks(&thinned).iter().enumerate() {
             let points = ecdf_difference(ranks, n * n_chains);
             panel.marks.push(Mark::Line { points, style: Style::series(c) });
@@ -74,8 +74,8 @@ fn thin(parameter: &Parameter) -> (Vec<Vec<f64>>, usize) {
     let worth = if ess.is_finite() { ess / parameter.chains().len() as f64 } else { n as f64 };
     let step = ((n as f64 / worth.clamp(1.0, MOST as f64)).ceil() as usize)
         .clamp(1, n.div_ceil(10).max(1));
-    let of = |chain: &Vec<f64>| chain.iter().copied().step_by(step).collect();
-    (parameter.chains().iter().map(of).collect(), step)
+    let thinned = |chain: &Vec<f64>| chain.iter().copied().step_by(step).collect();
+    (parameter.chains().iter().map(thinned).collect(), step)
 }
 
 /// Points (rank as share, ECDF minus that share) at each of a chain's ranks, before and after it.

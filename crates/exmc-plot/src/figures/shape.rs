@@ -75,7 +75,7 @@ impl Shape {
                 filled: false,
                 style,
             }),
-            Self::Constant(at) => Some(Mark::Rule { vertical: true, at: *at, style }),
+            Self::Constant(value) => Some(Mark::Rule { vertical: true, value: *value, style }),
             Self::Nothing => None,
         }
     }
@@ -83,10 +83,10 @@ impl Shape {
     /// The area under a curve between two abscissas.
     pub(crate) fn area(&self, low: f64, high: f64, style: Style) -> Option<Mark> {
         let Self::Curve(points) = self else { return None };
-        let height = |at: f64| {
-            let next = points.partition_point(|p| p.0 < at).clamp(1, points.len() - 1);
+        let height = |abscissa: f64| {
+            let next = points.partition_point(|p| p.0 < abscissa).clamp(1, points.len() - 1);
             let (a, b) = (points[next - 1], points[next]);
-            a.1 + (b.1 - a.1) * ((at - a.0) / (b.0 - a.0)).clamp(0.0, 1.0)
+            a.1 + (b.1 - a.1) * ((abscissa - a.0) / (b.0 - a.0)).clamp(0.0, 1.0)
         };
         let inside = points.iter().copied().filter(|p| p.0 > low && p.0 < high);
         let mut all = vec![(low, height(low))];

@@ -44,14 +44,14 @@ pub fn trace_plot(parameters: &[Parameter], statistics: Option<&SamplerStatistic
         let low = parameter.sorted().first().copied();
         if let (Some(statistics), Some(low)) = (statistics, low) {
             let chains = statistics.divergent.iter().flat_map(|chain| chain.iter().enumerate());
-            let at: Vec<(f64, f64)> = chains
+            let divergences: Vec<(f64, f64)> = chains
                 .filter(|(_, is)| **is && !planted(Fault::LostDivergences))
                 .map(|(t, _)| (t as f64, low))
                 .collect();
-            if !at.is_empty() {
+            if !divergences.is_empty() {
                 any_divergence = true;
                 let style = Style::foreground().width(5.0);
-                trace.marks.push(Mark::Points { points: at, marker: Marker::Tick, style });
+                trace.marks.push(Mark::Points { points: divergences, marker: Marker::Tick, style });
             }
         }
         figure.panels.push(trace);
@@ -71,7 +71,7 @@ fn rank_bars(parameter: &Parameter, x_label: &str) -> Panel {
     let edges: Vec<f64> = (0..=bins).map(|k| k as f64 / bins as f64).collect();
     let mut panel = Panel::new("", Axis::new(x_label).between(0.0, 1.0), Axis::new("draws"));
     let expected = ranks[0].len() as f64 / bins as f64;
-    panel.marks.push(Mark::Rule { vertical: false, at: expected, style: Style::muted().dashed(1) });
+    panel.marks.push(Mark::Rule { vertical: false, value: expected, style: Style::muted().dashed(1) });
     for (c, chain) in ranks.iter().enumerate() {
         let heights = rank_counts(chain, total, bins).into_iter().map(|n| n as f64).collect();
         let style = Style::series(c).width(1.3);

@@ -135,13 +135,13 @@ impl Checker {
         }
     }
 
-    /// The same with constraints. `whole` is the type that containers of bounds have: the
+    /// The same with constraints. `full_type` is the type that containers of bounds have: the
     /// variable's, or that of a tuple's slot.
     fn constrain(
         &mut self,
         ty: &tree::DeclaredType,
         sized: DeclaredType,
-        whole: &Type,
+        full_type: &Type,
         global: bool,
     ) -> Option<DeclaredType> {
         match (&ty.kind, sized) {
@@ -149,7 +149,7 @@ impl Checker {
                 tree::DeclaredKind::Leaf { base, bounds, .. },
                 DeclaredType::Leaf { ty: leaf, sizes, .. },
             ) => {
-                let constraint = self.constraint(ty.span, *base, bounds, &leaf, whole, global)?;
+                let constraint = self.constraint(ty.span, *base, bounds, &leaf, full_type, global)?;
                 if constraint != Constraint::None && !global {
                     let message = "only variables at the top of a block have constraints";
                     self.report(Diagnostic::error(Class::Syntax, ty.span, message)).help =
@@ -162,7 +162,7 @@ impl Checker {
                 tree::DeclaredKind::Array { element, .. },
                 DeclaredType::Array { sizes, element: inner },
             ) => {
-                let element = self.constrain(element, *inner, whole, global)?;
+                let element = self.constrain(element, *inner, full_type, global)?;
                 Some(DeclaredType::Array { sizes, element: Box::new(element) })
             }
             (tree::DeclaredKind::Tuple(slots), DeclaredType::Tuple(inner)) => {
@@ -182,21 +182,21 @@ impl Checker {
         base: Base,
         bounds: &tree::Bounds,
         leaf: &Type,
-        whole: &Type,
+        full_type: &Type,
         global: bool,
     ) -> Option<Constraint> {
-        let lower = self.bound(bounds.lower.as_ref(), "the lower bound", leaf, whole);
-        let upper = self.bound(bounds.upper.as_ref(), "the upper bound", leaf, whole);
-        let offset = self.bound(bounds.offset.as_ref(), "the offset", leaf, whole);
-        let multiplier = self.bound(bounds.multiplier.as_ref(), "the multiplier", leaf, whole);
+        let lower = self.bound(bounds.lower.as_ref(), "the lower bound", leaf, full_type);
+        let upper = self.bound(bounds.upper.as_ref(), "the upper bound", leaf, full_type);
+        let offset = self.bound(bounds.offset.as_ref(), "the offset", leaf, full_type);
+        let multiplier = self.bound(bounds.multiplier.as_ref(), "the multiplier", leaf, full_type);
         let (lower, upper, offset, multiplier) = (lower?, upper?, offset?, multiplier?);
         let any = lower.is_some() || upper.is_some() || offset.is_some() || multiplier.is_some();
         let real_bound = [&lower, &upper].into_iter().flatten().any(|bound| bound.ty == Type::Real);
-        if *whole == Type::Int && global && real_bound {
+        if *full_type == Type::Int && global && real_bound {
             self.error(span, "the bounds of an int must be ints");
             return None;
         }
-        if *whole == Type::Int && global && (offset.is_some() || multiplier.is_some()) {
+        if *full_type == Type::Int && global && (offset.is_some() || multiplier.is_some()) {
             self.error(span, "an int has no offset or multiplier");
             return None;
         }
@@ -220,11 +220,11 @@ impl Checker {
         bound: Option<&tree::Expr>,
         what: &str,
         leaf: &Type,
-        whole: &Type,
+        full_type: &Type,
     ) -> Option<Option<Expr>> {
         let Some(expr) = bound else { return Some(None) };
         let typed = self.expression(expr)?;
-        if typed.ty() == whole {
+        if typed.ty() == full_type {
             return Some(Some(typed.expr));
         }
         match typed.ty() {
@@ -232,8 +232,8 @@ impl Checker {
             Type::Int | Type::Real => Some(Some(typed.expr)),
             _ => {
                 let mut message = format!("{what} must be a number");
-                if whole.rank() > 0 {
-                    message.push_str(&format!(" or {}", spell(whole)));
+                if full_type.rank() > 0 {
+                    message.push_str(&format!(" or {}", spell(full_type)));
                 }
                 message.push_str(&format!(", and this is {}", self.describe(&typed)));
                 self.error(expr.span, message);

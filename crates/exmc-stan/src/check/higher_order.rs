@@ -250,13 +250,13 @@ impl Checker {
             }
         }
         if let Some((candidate, wanted, mismatch)) = rest {
-            let (at, why) = match mismatch {
+            let (argument_span, why) = match mismatch {
                 Mismatch::Count(wanted, found) => {
                     // Where the first superfluous argument is, or the last one before those
                     // missing.
-                    let at = if wanted > found { found.saturating_sub(1) } else { wanted };
-                    let at = arguments.get(at).map_or(span, |argument| argument.expr.span);
-                    (at, format!("expected {} after the function, found {found}", count(wanted)))
+                    let index = if wanted > found { found.saturating_sub(1) } else { wanted };
+                    let argument_span = arguments.get(index).map_or(span, |argument| argument.expr.span);
+                    (argument_span, format!("expected {} after the function, found {found}", count(wanted)))
                 }
                 Mismatch::Type(k) => (
                     arguments[k].expr.span,
@@ -282,11 +282,11 @@ impl Checker {
             let takes =
                 takes.rsplit_once(" => ").map_or(takes.clone(), |(head, _)| head.to_owned());
             if is_variadic(name) {
-                self.error(at, format!("`{name}`: {why}")).help = Some(takes);
+                self.error(argument_span, format!("`{name}`: {why}")).help = Some(takes);
             } else {
                 let diagnostic = self.error(span, format!("`{name}`: {why}"));
                 diagnostic.help = Some(takes);
-                diagnostic.labels.push((at, "this argument".into()));
+                diagnostic.labels.push((argument_span, "this argument".into()));
             }
         } else {
             let why = callback.map_or_else(|| "there is none of that name".into(), |(_, why)| why);

@@ -95,7 +95,7 @@ impl Checker {
             self.error(span, format!("`.{slot}` needs a tuple, and this is {}", spell_value(ty)));
             return None;
         };
-        let found = slot.checked_sub(1).and_then(|at| slots.get(at)).cloned();
+        let found = slot.checked_sub(1).and_then(|index| slots.get(index)).cloned();
         if found.is_none() {
             self.error(
                 span,

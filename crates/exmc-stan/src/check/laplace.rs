@@ -91,14 +91,14 @@ impl Checker {
         match rest.next() {
             Some(size) if *size.ty() == Type::Int && !size.level.any() => args.push(size.expr),
             other => {
-                let (at, found) = match &other {
+                let (error_span, found) = match &other {
                     Some(size) => (size.expr.span, self.describe(size)),
                     None => (args.last().map_or(span, |last| last.span), "missing".into()),
                 };
                 let message = format!(
                     "the size of the Hessian's blocks must be an int of data, and this is {found}"
                 );
-                self.error(at, message);
+                self.error(error_span, message);
                 return None;
             }
         }
@@ -160,10 +160,10 @@ impl Checker {
                 kind = kind.or(Some(why));
                 continue;
             }
-            let own = candidate.arguments[required.arguments.len()..].to_vec();
-            match fit(&own, &slots) {
-                Ok(cost) => found.push((cost, candidate, own)),
-                Err(mismatch) => arguments = arguments.or(Some((own, mismatch))),
+            let extra_parameters = candidate.arguments[required.arguments.len()..].to_vec();
+            match fit(&extra_parameters, &slots) {
+                Ok(cost) => found.push((cost, candidate, extra_parameters)),
+                Err(mismatch) => arguments = arguments.or(Some((extra_parameters, mismatch))),
             }
         }
         let least = found.iter().map(|(cost, ..)| *cost).min();
@@ -174,10 +174,10 @@ impl Checker {
             self.ambiguous(given.expr.span, &written, &all);
             return None;
         }
-        let Some((_, candidate, own)) = found.pop() else {
+        let Some((_, candidate, extra_parameters)) = found.pop() else {
             match (arguments, kind) {
-                (Some((own, mismatch)), _) => {
-                    self.forwarded_mismatch(forwarded.expr.span, &written, &own, &slots, &mismatch);
+                (Some((extra_parameters, mismatch)), _) => {
+                    self.forwarded_mismatch(forwarded.expr.span, &written, &extra_parameters, &slots, &mismatch);
                 }
                 (None, why) => {
                     let why = why.unwrap_or_else(|| "there is no such function".into());
@@ -187,7 +187,7 @@ impl Checker {
             }
             return None;
         };
-        let tuple = Type::Tuple(own.into_iter().map(|parameter| parameter.ty).collect());
+        let tuple = Type::Tuple(extra_parameters.into_iter().map(|parameter| parameter.ty).collect());
         Some((callback_expr(given, &candidate, &written), promote(forwarded.expr, &tuple)))
     }
 
@@ -207,13 +207,13 @@ impl Checker {
         ];
         let expected = usize::from(name.contains("_tol"));
         if given.len() != expected {
-            let at = given.get(expected).map_or(span, |extra| extra.expr.span);
+            let error_span = given.get(expected).map_or(span, |extra| extra.expr.span);
             let message = format!(
                 "`{name}` has {} too {}",
                 count(given.len().abs_diff(expected)),
                 if given.len() > expected { "many" } else { "few" }
             );
-            self.error(at, message).help = Some(if expected == 1 {
+            self.error(error_span, message).help = Some(if expected == 1 {
                 format!(
                     "the last argument is a tuple of control values ({})",
                     spell_list(wanted.iter().map(|p| &p.ty))
@@ -251,13 +251,13 @@ impl Checker {
         given: &[Typed],
         mismatch: &Mismatch,
     ) {
-        let (at, why) = match mismatch {
+        let (error_span, why) = match mismatch {
             Mismatch::Count(wanted, found) => {
                 // The library's own tuples are marked where they are too long or end too early.
-                let at = if wanted > found { found.saturating_sub(1) } else { *wanted };
-                let at = given.get(at).filter(|_| name.starts_with("laplace_"));
+                let index = if wanted > found { found.saturating_sub(1) } else { *wanted };
+                let marked_slot = given.get(index).filter(|_| name.starts_with("laplace_"));
                 let why = format!("needs {}, and gets {found}", count(*wanted));
-                (at.map_or(span, |slot| slot.expr.span), why)
+                (marked_slot.map_or(span, |slot| slot.expr.span), why)
             }
             Mismatch::Type(k) => {
                 let found = self.describe(&given[*k]);
@@ -272,7 +272,7 @@ impl Checker {
                 (given[*k].expr.span, format!("needs data as {} argument", ordinal(*k)))
             }
         };
-        self.error(at, format!("`{name}` {why}"));
+        self.error(error_span, format!("`{name}` {why}"));
     }
 
     fn incomplete(&mut self, span: Span, name: &str) {
@@ -285,9 +285,9 @@ impl Checker {
 
     fn not_data(&mut self, name: &str, forwarded: &Typed) {
         let slots = slots_of(forwarded).unwrap_or_default();
-        let at =
+        let error_span =
             slots.iter().find(|slot| slot.level.any()).map_or(forwarded.expr.span, |s| s.expr.span);
-        self.error(at, format!("`{name}` takes data only, and this may depend on parameters"));
+        self.error(error_span, format!("`{name}` takes data only, and this may depend on parameters"));
     }
 
     /// Reports functions given as likelihoods that call what cannot be differentiated twice.

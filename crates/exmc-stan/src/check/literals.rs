@@ -85,14 +85,14 @@ impl Checker {
             ty = wider;
             level = level.join(&element.level);
         }
-        let whole = match ty {
+        let literal_type = match ty {
             Type::Real => Type::RowVector,
             Type::Complex => Type::ComplexRowVector,
             Type::RowVector => Type::Matrix,
             _ => Type::ComplexMatrix,
         };
         let elements = elements.into_iter().map(|element| promote(element.expr, &ty)).collect();
-        Some(Typed { expr: Expr::new(ExprKind::RowVector(elements), whole, span), level })
+        Some(Typed { expr: Expr::new(ExprKind::RowVector(elements), literal_type, span), level })
     }
 
     pub(super) fn tuple_literal(&mut self, span: Span, elements: &[tree::Expr]) -> Checked {

@@ -54,11 +54,11 @@ impl Checker {
         let one = int(ExprKind::Int(1), span);
         let advance = StatementKind::Assign { target, op: Some(BinaryOp::Add), value: one };
         let advance = Statement::new(advance, span);
-        let at = upper.span;
+        let upper_span = upper.span;
         let goes_on = ExprKind::Binary(BinaryOp::LessEqual, Box::new(read_next()), Box::new(upper));
         // `continue` goes on with the next iteration, so this one moves on before the body.
         let iteration = StatementKind::Block(vec![declare(variable, read_next()), advance, *body]);
-        let each = StatementKind::While(int(goes_on, at), boxed(iteration, span));
+        let each = StatementKind::While(int(goes_on, upper_span), boxed(iteration, span));
         StatementKind::Block(vec![declare(next, lower), Statement::new(each, span)])
     }
 
@@ -128,8 +128,8 @@ impl Checker {
         let indices: Vec<VariableId> =
             extents.iter().map(|(_, part)| self.hidden(name, part, Type::Int)).collect();
         let index = |id: &VariableId| Index::Single(int(ExprKind::Variable(*id), span));
-        let at = ExprKind::Index(Box::new(over.clone()), indices.iter().map(index).collect());
-        let element = Expr::new(at, element_type, span);
+        let element_kind = ExprKind::Index(Box::new(over.clone()), indices.iter().map(index).collect());
+        let element = Expr::new(element_kind, element_type, span);
         let Some(ty) = declared(&element) else {
             self.error(
                 span,

@@ -42,9 +42,9 @@ impl Checker {
 
     /// A chain of operators to the left, `a + b + c`: checked from the inside without recursion,
     /// because sums may be long.
-    pub(super) fn binary(&mut self, whole: &tree::Expr) -> Checked {
+    pub(super) fn binary(&mut self, outermost: &tree::Expr) -> Checked {
         let mut chain = Vec::new();
-        let mut innermost = whole;
+        let mut innermost = outermost;
         while let tree::ExprKind::Binary(op, left, right) = &innermost.kind {
             chain.push((innermost.span, *op, &**left, &**right));
             innermost = left;

@@ -186,8 +186,8 @@ impl Checker {
         let mut body = Vec::new();
         let flow = self.scoped(|checker| checker.statement(statement, false, &mut body));
         let only = if body.len() == 1 { body.pop() } else { None };
-        let whole = only.unwrap_or(Statement::new(StatementKind::Block(body), statement.span));
-        (Box::new(whole), flow)
+        let body_statement = only.unwrap_or(Statement::new(StatementKind::Block(body), statement.span));
+        (Box::new(body_statement), flow)
     }
 
     /// Refuses functions where numbers are added.

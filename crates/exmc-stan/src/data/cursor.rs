@@ -33,22 +33,22 @@ pub(crate) const MAX_DEPTH: usize = 64;
 
 pub(crate) struct Cursor<'t> {
     pub(crate) bytes: &'t [u8],
-    pub(crate) at: usize,
+    pub(crate) position: usize,
 }
 
 impl<'t> Cursor<'t> {
-    pub(crate) fn new(text: &'t str, at: usize) -> Self {
-        Self { bytes: text.as_bytes(), at }
+    pub(crate) fn new(text: &'t str, position: usize) -> Self {
+        Self { bytes: text.as_bytes(), position }
     }
 
     /// The next byte that is no white space, not taken.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
-        while let Some(byte) = self.bytes.get(self.at) {
+        while let Some(byte) = self.bytes.get(self.position) {
             if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
                 return Some(*byte);
             }
-            self.at += 1;
+            self.position += 1;
         }
         None
     }
@@ -57,24 +57,24 @@ impl<'t> Cursor<'t> {
     #[inline]
     pub(crate) fn take(&mut self, wanted: u8) -> bool {
         let found = self.peek() == Some(wanted);
-        self.at += usize::from(found);
+        self.position += usize::from(found);
         found
     }
 
     #[cold]
     pub(crate) fn error<T>(&self, message: impl Into<String>) -> Result<T, Malformed> {
-        let length = match self.bytes.get(self.at) {
+        let length = match self.bytes.get(self.position) {
             // The whole word or number, or one character.
-            Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'-' => self.bytes[self.at..]
+            Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'-' => self.bytes[self.position..]
                 .iter()
                 .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.' | b'_'))
                 .count(),
             Some(_) => (1..4)
-                .find(|k| self.bytes.get(self.at + k).is_none_or(|b| b & 0xc0 != 0x80))
+                .find(|k| self.bytes.get(self.position + k).is_none_or(|b| b & 0xc0 != 0x80))
                 .unwrap_or(1),
             None => 0,
         };
-        Err(Malformed { start: self.at, end: self.at + length, message: message.into() })
+        Err(Malformed { start: self.position, end: self.position + length, message: message.into() })
     }
 
     /// What stands next, in words.
@@ -85,7 +85,7 @@ impl<'t> Cursor<'t> {
             Some(b'[') => "an array".to_owned(),
             Some(b'{') => "an object".to_owned(),
             Some(byte) if byte.is_ascii_alphabetic() => {
-                let word = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_alphanumeric());
+                let word = self.bytes[self.position..].iter().take_while(|b| b.is_ascii_alphanumeric());
                 format!("`{}`", word.map(|b| *b as char).collect::<String>())
             }
             Some(byte) if byte.is_ascii_digit() || byte == b'-' => "a number".to_owned(),
@@ -100,14 +100,14 @@ impl<'t> Cursor<'t> {
             let found = self.found();
             return self.error(format!("expected a string, found {found}"));
         }
-        let start = self.at;
+        let start = self.position;
         // What precedes the last escape, decoded, once there was one.
         let (mut decoded, mut plain) = (Vec::new(), start);
-        while let Some(byte) = self.bytes.get(self.at) {
+        while let Some(byte) = self.bytes.get(self.position) {
             match byte {
                 b'"' => {
-                    let rest = &self.bytes[plain..self.at];
-                    self.at += 1;
+                    let rest = &self.bytes[plain..self.position];
+                    self.position += 1;
                     if decoded.is_empty() {
                         return Ok(rest.into());
                     }
@@ -115,23 +115,23 @@ impl<'t> Cursor<'t> {
                     return Ok(decoded.into());
                 }
                 b'\\' => {
-                    decoded.extend_from_slice(&self.bytes[plain..self.at]);
+                    decoded.extend_from_slice(&self.bytes[plain..self.position]);
                     let character = self.escape()?;
                     decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                    plain = self.at;
+                    plain = self.position;
                 }
                 0..0x20 => break,
-                _ => self.at += 1,
+                _ => self.position += 1,
             }
         }
         let message = "the string does not end".to_owned();
-        Err(Malformed { start: start - 1, end: self.at.min(self.bytes.len()), message })
+        Err(Malformed { start: start - 1, end: self.position.min(self.bytes.len()), message })
     }
 
     /// Takes an escape of a string, from its backslash on.
     fn escape(&mut self) -> Result<char, Malformed> {
-        let start = self.at;
-        self.at += 2;
+        let start = self.position;
+        self.position += 2;
         let character = match self.bytes.get(start + 1) {
             Some(byte @ (b'"' | b'\\' | b'/')) => Some(char::from(*byte)),
             Some(b'b') => Some('\u{8}'),
@@ -141,8 +141,8 @@ impl<'t> Cursor<'t> {
             Some(b't') => Some('\t'),
             Some(b'u') => self.code_unit().and_then(|first| match first {
                 // A character beyond 16 bits is written as two.
-                0xd800..=0xdbff if self.bytes[self.at..].starts_with(b"\\u") => {
-                    self.at += 2;
+                0xd800..=0xdbff if self.bytes[self.position..].starts_with(b"\\u") => {
+                    self.position += 2;
                     let second =
                         self.code_unit().filter(|unit| (0xdc00..=0xdfff).contains(unit))?;
                     char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00))
@@ -153,7 +153,7 @@ impl<'t> Cursor<'t> {
         };
         character.ok_or_else(|| {
             // Up to a whole character of the text.
-            let mut end = self.at.min(self.bytes.len());
+            let mut end = self.position.min(self.bytes.len());
             while self.bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
                 end += 1;
             }
@@ -164,10 +164,10 @@ impl<'t> Cursor<'t> {
 
     /// Takes four hexadecimal digits.
     fn code_unit(&mut self) -> Option<u32> {
-        let digits = self.bytes.get(self.at..self.at + 4)?;
+        let digits = self.bytes.get(self.position..self.position + 4)?;
         let is_code = digits.iter().all(u8::is_ascii_hexdigit);
         let digits = std::str::from_utf8(digits).ok().filter(|_| is_code)?;
-        self.at += 4;
+        self.position += 4;
         u32::from_str_radix(digits, 16).ok()
     }
 
@@ -177,7 +177,7 @@ impl<'t> Cursor<'t> {
         match self.peek() {
             Some(b'0'..=b'9' | b'-') => self.digits(),
             Some(b'"') => {
-                let start = self.at;
+                let start = self.position;
                 let text = self.string()?;
                 match not_finite(&text) {
                     Some(value) => Ok(Number { value, is_int: false }),
@@ -186,7 +186,7 @@ impl<'t> Cursor<'t> {
                             "expected a number, found the string \"{}\"",
                             String::from_utf8_lossy(&text)
                         );
-                        Err(Malformed { start, end: self.at, message })
+                        Err(Malformed { start, end: self.position, message })
                     }
                 }
             }
@@ -200,11 +200,11 @@ impl<'t> Cursor<'t> {
 
     /// `NaN`, `Inf`, `Infinity` after a sign that was taken.
     fn word(&mut self, sign: f64) -> Result<Number, Malformed> {
-        let rest = &self.bytes[self.at..];
+        let rest = &self.bytes[self.position..];
         let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         match not_finite(&rest[..length]) {
             Some(value) => {
-                self.at += length;
+                self.position += length;
                 Ok(Number { value: sign * value, is_int: false })
             }
             None => {
@@ -215,58 +215,58 @@ impl<'t> Cursor<'t> {
     }
 
     fn digits(&mut self) -> Result<Number, Malformed> {
-        let start = self.at;
+        let start = self.position;
         let negative = self.bytes[start] == b'-';
-        let mut at = start + usize::from(negative);
-        if negative && matches!(self.bytes.get(at), Some(b'I')) {
-            self.at = at;
+        let mut position = start + usize::from(negative);
+        if negative && matches!(self.bytes.get(position), Some(b'I')) {
+            self.position = position;
             return self.word(-1.0);
         }
         // Up to 19 digits fit into 64 bits; beyond, the slow path reads the text again.
         let (mut mantissa, mut count, mut decimals) = (0_u64, 0_u32, 0_u32);
-        let whole = at;
-        while let Some(digit @ b'0'..=b'9') = self.bytes.get(at) {
+        let first_digit = position;
+        while let Some(digit @ b'0'..=b'9') = self.bytes.get(position) {
             mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
             count += 1;
-            at += 1;
+            position += 1;
         }
-        let wrong_start = at == whole || (self.bytes[whole] == b'0' && at > whole + 1);
+        let wrong_start = position == first_digit || (self.bytes[first_digit] == b'0' && position > first_digit + 1);
         let mut is_int = true;
         let mut fraction_missing = false;
-        if self.bytes.get(at) == Some(&b'.') {
+        if self.bytes.get(position) == Some(&b'.') {
             is_int = false;
-            at += 1;
-            let first = at;
-            while let Some(digit @ b'0'..=b'9') = self.bytes.get(at) {
+            position += 1;
+            let first = position;
+            while let Some(digit @ b'0'..=b'9') = self.bytes.get(position) {
                 mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
                 count += 1;
                 decimals += 1;
-                at += 1;
+                position += 1;
             }
-            fraction_missing = at == first;
+            fraction_missing = position == first;
         }
         let mut exponent = 0_i32;
-        if matches!(self.bytes.get(at), Some(b'e' | b'E')) {
+        if matches!(self.bytes.get(position), Some(b'e' | b'E')) {
             is_int = false;
-            at += 1;
-            let below = self.bytes.get(at) == Some(&b'-');
-            at += usize::from(matches!(self.bytes.get(at), Some(b'-' | b'+')));
-            let first = at;
-            while let Some(digit @ b'0'..=b'9') = self.bytes.get(at) {
+            position += 1;
+            let below = self.bytes.get(position) == Some(&b'-');
+            position += usize::from(matches!(self.bytes.get(position), Some(b'-' | b'+')));
+            let first = position;
+            while let Some(digit @ b'0'..=b'9') = self.bytes.get(position) {
                 exponent = exponent.saturating_mul(10).saturating_add(i32::from(digit - b'0'));
-                at += 1;
+                position += 1;
             }
-            fraction_missing |= at == first;
+            fraction_missing |= position == first;
             exponent = if below { -exponent } else { exponent };
         }
         let broken = self
             .bytes
-            .get(at)
+            .get(position)
             .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
         if wrong_start || fraction_missing || broken {
             return self.error("this is no number in JSON");
         }
-        self.at = at;
+        self.position = position;
         let power = exponent.saturating_sub(decimals as i32);
         // Both mantissa and power of ten are exact, so one rounding gives the nearest number.
         // **Reference**: Clinger 1990.
@@ -275,12 +275,12 @@ impl<'t> Cursor<'t> {
             let size = if power < 0 { m / p } else { m * p };
             if negative { -size } else { size }
         } else {
-            let text = std::str::from_utf8(&self.bytes[start..at]).unwrap_or("");
+            let text = std::str::from_utf8(&self.bytes[start..position]).unwrap_or("");
             match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => value,
                 _ => {
                     let message = "this number is too large for double precision".to_owned();
-                    return Err(Malformed { start, end: at, message });
+                    return Err(Malformed { start, end: position, message });
                 }
             }
         };
@@ -294,14 +294,14 @@ impl<'t> Cursor<'t> {
     pub(crate) fn plain_numbers(&mut self, mut each: impl FnMut(f64, bool)) -> usize {
         let mut count = 0;
         loop {
-            let mut at = past_space(self.bytes, self.at);
-            if self.bytes.get(at) != Some(&b',') {
+            let mut position = past_space(self.bytes, self.position);
+            if self.bytes.get(position) != Some(&b',') {
                 return count;
             }
-            at = past_space(self.bytes, at + 1);
-            let Some((number, end)) = plain_number(self.bytes, at) else { return count };
+            position = past_space(self.bytes, position + 1);
+            let Some((number, end)) = plain_number(self.bytes, position) else { return count };
             each(number.value, number.is_int);
-            self.at = end;
+            self.position = end;
             count += 1;
         }
     }
@@ -314,7 +314,7 @@ impl<'t> Cursor<'t> {
         match self.peek() {
             Some(b'"') => self.string().map(|_| ()),
             Some(b'[') => {
-                self.at += 1;
+                self.position += 1;
                 if self.take(b']') {
                     return Ok(());
                 }
@@ -327,7 +327,7 @@ impl<'t> Cursor<'t> {
                 }
             }
             Some(b'{') => {
-                self.at += 1;
+                self.position += 1;
                 if self.take(b'}') {
                     return Ok(());
                 }
@@ -343,8 +343,8 @@ impl<'t> Cursor<'t> {
             }
             Some(b't' | b'f' | b'n') => {
                 for word in [&b"true"[..], b"false", b"null"] {
-                    if self.bytes[self.at..].starts_with(word) {
-                        self.at += word.len();
+                    if self.bytes[self.position..].starts_with(word) {
+                        self.position += word.len();
                         return Ok(());
                     }
                 }
@@ -381,61 +381,61 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// The next place from `at` on that is no white space.
+/// The next place from `position` on that is no white space.
 #[inline]
-fn past_space(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(bytes.get(at), Some(b' ' | b'\n' | b'\t' | b'\r')) {
-        at += 1;
+fn past_space(bytes: &[u8], mut position: usize) -> usize {
+    while matches!(bytes.get(position), Some(b' ' | b'\n' | b'\t' | b'\r')) {
+        position += 1;
     }
-    at
+    position
 }
 
 /// A number of up to 19 digits without an exponent, and its end; nothing for any other text.
 #[inline]
 fn plain_number(bytes: &[u8], start: usize) -> Option<(Number, usize)> {
     let negative = bytes.get(start) == Some(&b'-');
-    let whole = start + usize::from(negative);
-    let (mantissa, mut at) = plain_digits(bytes, whole, 0);
+    let first_digit = start + usize::from(negative);
+    let (mantissa, mut position) = plain_digits(bytes, first_digit, 0);
     let (mut mantissa, mut decimals) = (mantissa, 0);
-    if at == whole || (bytes[whole] == b'0' && at > whole + 1) {
+    if position == first_digit || (bytes[first_digit] == b'0' && position > first_digit + 1) {
         return None;
     }
-    let is_int = bytes.get(at) != Some(&b'.');
+    let is_int = bytes.get(position) != Some(&b'.');
     if !is_int {
-        let first = at + 1;
-        (mantissa, at) = plain_digits(bytes, first, mantissa);
-        decimals = at - first;
+        let first = position + 1;
+        (mantissa, position) = plain_digits(bytes, first, mantissa);
+        decimals = position - first;
         if decimals == 0 {
             return None;
         }
     }
-    let ends = matches!(bytes.get(at), Some(b',' | b']' | b' ' | b'\n' | b'\t' | b'\r'));
-    if !ends || at - whole - usize::from(!is_int) > 19 {
+    let ends = matches!(bytes.get(position), Some(b',' | b']' | b' ' | b'\n' | b'\t' | b'\r'));
+    if !ends || position - first_digit - usize::from(!is_int) > 19 {
         return None;
     }
     if mantissa > EXACT {
-        let text = std::str::from_utf8(bytes.get(start..at)?).ok()?;
-        return Some((Number { value: text.parse().ok()?, is_int }, at));
+        let text = std::str::from_utf8(bytes.get(start..position)?).ok()?;
+        return Some((Number { value: text.parse().ok()?, is_int }, position));
     }
     // One rounding of exact numbers, as in `digits`; a signed conversion is one instruction.
     let exact = mantissa as i64 as f64;
     let size = if is_int { exact } else { exact / POWERS[decimals] };
-    Some((Number { value: if negative { -size } else { size }, is_int }, at))
+    Some((Number { value: if negative { -size } else { size }, is_int }, position))
 }
 
 /// Digits after those of `mantissa`, and their end. The number wraps where they are too many for 64
 /// bits.
 #[inline]
-fn plain_digits(bytes: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
-    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk).and_then(eight_digits) {
+fn plain_digits(bytes: &[u8], mut position: usize, mut mantissa: u64) -> (u64, usize) {
+    while let Some(eight) = bytes.get(position..).and_then(<[u8]>::first_chunk).and_then(eight_digits) {
         mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight);
-        at += 8;
+        position += 8;
     }
-    while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
+    while let Some(digit @ b'0'..=b'9') = bytes.get(position) {
         mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-        at += 1;
+        position += 1;
     }
-    (mantissa, at)
+    (mantissa, position)
 }
 
 /// The number that eight digits write, all at once; nothing where one is no digit.
@@ -553,7 +553,7 @@ mod tests {
                 assert!(cursor.take(b']'), "{text}");
                 taken += 1;
             } else {
-                assert_eq!(cursor.at, 0, "{text}");
+                assert_eq!(cursor.position, 0, "{text}");
             }
         }
         assert_eq!(taken, 13);

@@ -79,12 +79,12 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn at(&self, k: usize) -> (Option<f64>, Option<f64>) {
-        let of = |list: &[f64]| {
+    fn element_bounds(&self, k: usize) -> (Option<f64>, Option<f64>) {
+        let bound_of = |list: &[f64]| {
             let bound = (!list.is_empty()).then(|| list[k % list.len()]);
             bound.filter(|b| b.is_finite())
         };
-        (of(&self.lower), of(&self.upper))
+        (bound_of(&self.lower), bound_of(&self.upper))
     }
 }
 
@@ -130,9 +130,9 @@ impl Filling<'_> {
         let bounds = Bounds { lower: self.bound(lower)?, upper: self.bound(upper)? };
         if *leaf == Type::Int {
             if shape.is_empty() {
-                return Ok(Value::Int(self.size(bounds.at(0))));
+                return Ok(Value::Int(self.size(bounds.element_bounds(0))));
             }
-            let values = (0..count).map(|k| self.count(k, bounds.at(k))).collect();
+            let values = (0..count).map(|k| self.count(k, bounds.element_bounds(k))).collect();
             return Ok(Value::Ints(Numbers::new(shape, values)));
         }
         if let Type::Complex | Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix =
@@ -165,7 +165,7 @@ impl Filling<'_> {
             }
         }
         if structure.is_none() || size == 0 {
-            values = (0..count).map(|k| self.real(k, count, bounds.at(k))).collect();
+            values = (0..count).map(|k| self.real(k, count, bounds.element_bounds(k))).collect();
         }
         Ok(match (shape, values.as_slice()) {
             ([], [x]) => Value::Real(*x),
@@ -186,7 +186,7 @@ impl Filling<'_> {
     }
 
     /// A whole number from `low` to `high`.
-    fn whole(&mut self, low: i64, high: i64) -> i64 {
+    fn whole_number(&mut self, low: i64, high: i64) -> i64 {
         let width = high.saturating_sub(low).max(0) as f64 + 1.0;
         low.saturating_add((self.rng.uniform() * width) as i64)
     }
@@ -195,14 +195,14 @@ impl Filling<'_> {
     fn size(&mut self, bounds: (Option<f64>, Option<f64>)) -> i64 {
         let (low, high) = (bounds.0.map(|b| b as i64), bounds.1.map(|b| b as i64));
         if let (Some(low), Some(high)) = (low, high) {
-            return self.whole(low, high.min(low.saturating_add(6)));
+            return self.whole_number(low, high.min(low.saturating_add(6)));
         }
         let k = (self.sizes % 6) as i64;
         let wish = match self.seed % SIZES {
             0 => 2 + k,
             1 => 3,
             2 => 7 - k,
-            3 => self.whole(1, 7),
+            3 => self.whole_number(1, 7),
             4 => 2,
             5 => 1,
             _ if k == 0 => 6,
@@ -219,13 +219,13 @@ impl Filling<'_> {
         let (low, high) = (bounds.0.map(|b| b as i64), bounds.1.map(|b| b as i64));
         let least = if self.least == i64::MAX { 1 } else { self.least };
         if let (Some(low), Some(high)) = (low, high) {
-            return self.whole(low, high.min(low.saturating_add(6)));
+            return self.whole_number(low, high.min(low.saturating_add(6)));
         }
         let wish = match self.seed % COUNTS {
-            0 => self.whole(0, 1),
+            0 => self.whole_number(0, 1),
             1 => 1,
-            2 => self.whole(0, 5),
-            3 => self.whole(1, least),
+            2 => self.whole_number(0, 5),
+            3 => self.whole_number(1, least),
             _ => 1 + (k as i64) % least,
         };
         wish.max(low.unwrap_or(i64::MIN)).min(high.unwrap_or(i64::MAX))

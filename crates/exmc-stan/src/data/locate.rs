@@ -10,16 +10,16 @@ pub(crate) fn locate(text: &str, start: usize, path: &[Step]) -> (usize, usize) 
     let mut cursor = Cursor::new(text, start);
     for step in path {
         cursor.peek();
-        let here = cursor.at;
+        let here = cursor.position;
         if !matches!(enter(&mut cursor, *step), Ok(true)) {
-            cursor.at = here;
+            cursor.position = here;
             break;
         }
     }
     cursor.peek();
-    let first = cursor.at;
+    let first = cursor.position;
     let _ = cursor.skip(0);
-    (first, cursor.at.max(first))
+    (first, cursor.position.max(first))
 }
 
 /// Moves to the start of a part; `false` if there is none.
@@ -63,13 +63,13 @@ mod tests {
     #[test]
     fn finds_elements_and_slots() {
         let text = r#"{"x": [[1, 2], [3, 44]], "t": {"1": 5, "2": [6, 7]}}"#;
-        let at = |start: usize, path: &[Step]| {
+        let text_at = |start: usize, path: &[Step]| {
             let (first, end) = locate(text, start, path);
             &text[first..end]
         };
-        assert_eq!(at(5, &[Step::Index(2), Step::Index(2)]), "44");
-        assert_eq!(at(5, &[Step::Index(1)]), "[1, 2]");
-        assert_eq!(at(30, &[Step::Slot(2), Step::Index(1)]), "6");
-        assert_eq!(at(5, &[Step::Index(9)]), "[[1, 2], [3, 44]]");
+        assert_eq!(text_at(5, &[Step::Index(2), Step::Index(2)]), "44");
+        assert_eq!(text_at(5, &[Step::Index(1)]), "[1, 2]");
+        assert_eq!(text_at(30, &[Step::Slot(2), Step::Index(1)]), "6");
+        assert_eq!(text_at(5, &[Step::Index(9)]), "[[1, 2], [3, 44]]");
     }
 }

@@ -279,15 +279,15 @@ fn members<'w>(
     if !cursor.take(b'}') {
         loop {
             cursor.peek();
-            let start = cursor.at;
+            let start = cursor.position;
             let key = cursor.string()?;
-            let end = cursor.at;
+            let end = cursor.position;
             cursor.colon()?;
             let name = std::str::from_utf8(&key).ok().and_then(|key| wanted.get(key).copied());
             match name {
                 Some(name) => {
                     cursor.peek();
-                    let place = cursor.at + offset;
+                    let place = cursor.position + offset;
                     let raw = raw::parse(cursor, 0)?;
                     if found.insert(name, Entry { raw, start: place }).is_some() {
                         let message = format!("`{name}` is there twice");

@@ -35,7 +35,7 @@ pub(crate) fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Raw, Malfor
     }
     match cursor.peek() {
         Some(b'[') if holds_objects(cursor) => {
-            cursor.at += 1;
+            cursor.position += 1;
             let mut items = Vec::new();
             loop {
                 items.push(parse(cursor, depth + 1)?);
@@ -62,23 +62,23 @@ pub(crate) fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Raw, Malfor
 
 /// Whether the first thing inside these brackets that is no bracket is an object.
 fn holds_objects(cursor: &Cursor<'_>) -> bool {
-    let rest = cursor.bytes[cursor.at..].iter();
+    let rest = cursor.bytes[cursor.position..].iter();
     rest.copied().find(|b| !matches!(b, b'[' | b' ' | b'\n' | b'\t' | b'\r')) == Some(b'{')
 }
 
 fn object(cursor: &mut Cursor<'_>, depth: usize) -> Result<Raw, Malformed> {
-    cursor.at += 1;
+    cursor.position += 1;
     let mut slots: Vec<(String, Raw)> = Vec::new();
     if cursor.take(b'}') {
         return Ok(Raw::Object(slots));
     }
     loop {
         cursor.peek();
-        let start = cursor.at;
+        let start = cursor.position;
         let key = String::from_utf8_lossy(&cursor.string()?).into_owned();
         if slots.iter().any(|(name, _)| *name == key) {
             let message = format!("\"{key}\" is there twice");
-            return Err(Malformed { start, end: cursor.at, message });
+            return Err(Malformed { start, end: cursor.position, message });
         }
         cursor.colon()?;
         slots.push((key, parse(cursor, depth + 1)?));
@@ -106,11 +106,11 @@ impl Flat {
             return cursor
                 .error(format!("arrays and objects are nested more than {MAX_DEPTH} deep"));
         }
-        let start = cursor.at;
+        let start = cursor.position;
         if self.leaf.is_some_and(|leaf| depth > leaf) {
             return cursor.error("expected a number, as in the elements before, found an array");
         }
-        cursor.at += 1;
+        cursor.position += 1;
         if self.shape.len() <= depth {
             self.shape.push(None);
         }
@@ -136,7 +136,7 @@ impl Flat {
                     "this array has {count} elements, but the ones before it have {wanted}: arrays must be \
                      rectangular"
                 );
-                Err(Malformed { start, end: cursor.at, message })
+                Err(Malformed { start, end: cursor.position, message })
             }
             _ => {
                 self.shape[depth] = Some(count);

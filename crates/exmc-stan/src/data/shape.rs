@@ -139,14 +139,14 @@ fn numbers(
     if found != wanted && !both_empty {
         return Err(size(shape, found, complex, path));
     }
-    let at = |k: usize| path.iter().copied().chain(coordinates(shape, k)).collect::<Vec<_>>();
+    let path_of = |k: usize| path.iter().copied().chain(coordinates(shape, k)).collect::<Vec<_>>();
     if *element == Type::Int {
         if let Some(k) = first_real {
             let message = format!("is {}, but must be an integer", written(values[k]));
-            let whole = values[k] == values[k].trunc() && INTS.contains(&values[k]);
+            let is_whole = values[k] == values[k].trunc() && INTS.contains(&values[k]);
             let help =
-                whole.then(|| format!("write it as {}, without point or exponent", values[k]));
-            return Err(Wrong { path: at(k), message, help });
+                is_whole.then(|| format!("write it as {}, without point or exponent", values[k]));
+            return Err(Wrong { path: path_of(k), message, help });
         }
         let outside = |x: &f64| !INTS.contains(x);
         // Counted first, which needs no branch for each.
@@ -154,7 +154,7 @@ fn numbers(
             && let Some(k) = values.iter().position(outside)
         {
             let message = format!("is {}, which 32-bit integers cannot hold", values[k]);
-            return Err(Wrong { path: at(k), message, help: None });
+            return Err(Wrong { path: path_of(k), message, help: None });
         }
         let ints: Vec<i64> = values.iter().map(|x| i64::from(*x as i32)).collect();
         return Ok(match shape {

@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Family] = &[
     row("beta", &[Reals, Reals, Reals], ALL).model("beta"),
     row("beta_proportion", &[Reals, Reals, Numbers], Functions { cdf: false, ..CDFS })
         .forms(&[("rng", "reals, numbers -> real ~ real[]")])
-        .own(
+        .formula(
             Support::UnitOpen,
             &[Parameter::new("mu", Support::UnitOpen), positive("kappa")],
             beta_proportion::lpdf,
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Family] = &[
         .location(0, Scale::Elements)
         .symmetric(),
     row("exp_mod_normal", &[Reals, Reals, Reals, Reals], ALL)
-        .own(
+        .formula(
             Support::Real,
             &[real("mu"), positive("sigma"), positive("lambda")],
             exp_mod_normal::lpdf,
@@ -49,13 +49,13 @@ pub(super) const ROWS: &[Family] = &[
         .may_be_infinite(&[2]),
     row("exponential", &[Reals, Reals], ALL).model("exponential"),
     row("frechet", &[Reals, Reals, Reals], ALL)
-        .own(Support::Positive, &[positive("alpha"), positive("sigma")], frechet::lpdf)
+        .formula(Support::Positive, &[positive("alpha"), positive("sigma")], frechet::lpdf)
         .tails(frechet::tail)
         .draws(|rng, a| a[1] * m::pow(rng.standard_exponential(), -1.0 / a[0])),
     row("gamma", &[Reals, Reals, Reals], ALL).model("gamma"),
     row("gumbel", &[Reals, Reals, Reals], ALL).model("gumbel").location(0, Scale::Elements),
     row("inv_chi_square", &[Reals, Reals], ALL)
-        .own(Support::Positive, &[positive("nu")], inv_chi_square::lpdf)
+        .formula(Support::Positive, &[positive("nu")], inv_chi_square::lpdf)
         .tails(inv_chi_square::tail)
         .draws(|rng, a| 1.0 / draws::chi_square(rng, a[0]))
         .outside(Outside::Impossible),
@@ -67,7 +67,7 @@ pub(super) const ROWS: &[Family] = &[
         .location(0, Scale::Elements)
         .symmetric(),
     row("loglogistic", &[Reals, Reals, Reals], Functions { lcdf: false, lccdf: false, ..ALL })
-        .own(Support::NonNegative, &[positive("alpha"), positive("beta")], loglogistic::lpdf)
+        .formula(Support::NonNegative, &[positive("alpha"), positive("beta")], loglogistic::lpdf)
         .tails(loglogistic::tail)
         .draws(|rng, a| a[0] * m::exp(m::logit(rng.uniform_open()) / a[1])),
     row("lognormal", &[Reals, Reals, Reals], ALL).model("lognormal").may_be_infinite(&[2]),
@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Family] = &[
         .may_be_infinite(&[2]),
     row("pareto", &[Reals, Reals, Reals], ALL).model("pareto").outside(Outside::Impossible),
     row("pareto_type_2", &[Reals, Reals, Reals, Reals], ALL)
-        .own(
+        .formula(
             Support::Between { lower: Some(0), upper: None },
             &[real("mu"), positive("lambda"), positive("alpha")],
             pareto_type_2::lpdf,
@@ -86,16 +86,16 @@ pub(super) const ROWS: &[Family] = &[
         .tails(pareto_type_2::tail)
         .draws(|rng, a| a[0] + a[1] * m::expm1(rng.standard_exponential() / a[2])),
     row("rayleigh", &[Reals, Reals], ALL)
-        .own(Support::Positive, &[positive("sigma")], rayleigh::lpdf)
+        .formula(Support::Positive, &[positive("sigma")], rayleigh::lpdf)
         .tails(rayleigh::tail)
         .draws(|rng, a| a[0] * (2.0 * rng.standard_exponential()).sqrt()),
     row("scaled_inv_chi_square", &[Reals, Reals, Reals], ALL)
-        .own(Support::Positive, &[positive("nu"), positive("sigma")], scaled_inv_chi_square::lpdf)
+        .formula(Support::Positive, &[positive("nu"), positive("sigma")], scaled_inv_chi_square::lpdf)
         .tails(scaled_inv_chi_square::tail)
         .draws(|rng, a| a[0] * a[1] * a[1] / draws::chi_square(rng, a[0]))
         .outside(Outside::Impossible),
     row("skew_double_exponential", &[Reals, Reals, Reals, Reals], ALL)
-        .own(
+        .formula(
             Support::Real,
             &[real("mu"), positive("sigma"), Parameter::new("tau", Support::UnitOpen)],
             skew_double_exponential::lpdf,

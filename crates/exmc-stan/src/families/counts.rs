@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Family] = &[
         .may_be_infinite(&[1])
         .laplace(3),
     row("beta_binomial", &[Ints, Ints, Reals, Reals], ALL)
-        .own(
+        .formula(
             Support::CountUpTo(0),
             &[count("N"), positive("alpha"), positive("beta")],
             beta_binomial,
@@ -34,7 +34,7 @@ pub(super) const ROWS: &[Family] = &[
         })
         .outside(Outside::Impossible),
     row("beta_neg_binomial", &[Ints, Reals, Reals, Reals], ALL)
-        .own(
+        .formula(
             Support::Count,
             &[positive("r"), positive("alpha"), positive("beta")],
             beta_neg_binomial,
@@ -47,7 +47,7 @@ pub(super) const ROWS: &[Family] = &[
     row("binomial", &[Ints, Ints, Reals], ALL).model("binomial"),
     row("binomial_logit", &[Ints, Ints, Reals], DENSITY).model("binomial_logit"),
     row("discrete_range", &[Ints, Ints, Ints], ALL)
-        .own(
+        .formula(
             Support::Between { lower: Some(0), upper: Some(1) },
             &[real("lower"), real("upper")],
             discrete_range,
@@ -59,23 +59,23 @@ pub(super) const ROWS: &[Family] = &[
         .outside(Outside::Impossible)
         .picks(),
     row("hypergeometric", &[Int, Int, Int, Int], RNG)
-        .own(Support::CountUpTo(0), &[count("N"), count("a"), count("b")], hypergeometric)
+        .formula(Support::CountUpTo(0), &[count("N"), count("a"), count("b")], hypergeometric)
         .draws(draw_hypergeometric),
     row("neg_binomial", &[Ints, Reals, Reals], ALL)
-        .own(Support::Count, &[positive("alpha"), positive("beta")], neg_binomial)
+        .formula(Support::Count, &[positive("alpha"), positive("beta")], neg_binomial)
         .tails(neg_binomial_tail)
         .draws(|rng, a| gamma_poisson(rng, a[0], 1.0 / a[1])),
     row("neg_binomial_2", &[Ints, Reals, Reals], ALL)
         .model("negative_binomial")
         .draws(|rng, a| gamma_poisson(rng, a[1], a[0] / a[1])),
     row("neg_binomial_2_log", &[Ints, Reals, Reals], RNG)
-        .own(Support::Count, &[real("eta"), positive("phi")], neg_binomial_2_log)
+        .formula(Support::Count, &[real("eta"), positive("phi")], neg_binomial_2_log)
         .draws(|rng, a| gamma_poisson(rng, a[1], m::exp(a[0]) / a[1]))
         .laplace(4),
     row("poisson", &[Ints, Reals], ALL).model("poisson").may_be_infinite(&[1]),
     row("poisson_log", &[Ints, Reals], RNG).model("poisson_log").may_be_infinite(&[1]).laplace(3),
     row("yule_simon", &[Ints, Reals], ALL)
-        .own(Support::Positive, &[positive("alpha")], yule_simon)
+        .formula(Support::Positive, &[positive("alpha")], yule_simon)
         .tails(yule_simon_tail)
         .draws(|rng, a| {
             let p = m::exp(-rng.standard_exponential() / a[0]);
@@ -302,13 +302,13 @@ fn discrete_range(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
 }
 
 fn discrete_range_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-    let whole = g.floor(y);
+    let floored_y = g.floor(y);
     let count = match tail {
         Tail::Lower => {
-            let below = g.sub(whole, p[0]);
+            let below = g.sub(floored_y, p[0]);
             g.shift(below, 1.0)
         }
-        Tail::Upper => g.sub(p[1], whole),
+        Tail::Upper => g.sub(p[1], floored_y),
     };
     let (width, zero) = (width(g, p), g.scalar(0.0));
     let count = g.min(count, width);

@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Family] = &[
         .event(Event::Vector),
     row("dirichlet_multinomial", &[IntArray, Vector], DENSITY)
         .forms(COUNTS_RNG)
-        .own(Support::Count, &[positive("alpha").rank(1)], dirichlet_multinomial)
+        .formula(Support::Count, &[positive("alpha").rank(1)], dirichlet_multinomial)
         .event(Event::Counts),
     row("gaussian_dlm_obs", &[Matrix, Matrix, Matrix, Matrix, Matrix, Vector, Matrix], DENSITY)
         .forms(&[("lpdf", "matrix, matrix, matrix, vector, matrix, vector, matrix -> real")]),
@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Family] = &[
         .event(Event::Counts),
     row("multinomial_logit", &[IntArray, Vector], DENSITY)
         .forms(COUNTS_RNG)
-        .own(Support::Count, &[real("gamma").rank(1)], multinomial_logit)
+        .formula(Support::Count, &[real("gamma").rank(1)], multinomial_logit)
         .event(Event::Counts),
     row("ordered_logistic", &[Int, Real, Vector], DENSITY)
         .forms(&[("lpmf", "int[], vector, vector|vector[] -> real"), ("rng", ORDERED_RNG)])
@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Family] = &[
         .picks(),
     row("ordered_probit", &[Int, Real, Vector], DENSITY)
         .forms(&[("lpmf", "int[], real|vector, vector|vector[] -> real"), ("rng", ORDERED_RNG)])
-        .own(
+        .formula(
             Support::Category { parameter: 1, extra: 1 },
             &[real("eta"), Parameter::new("c", Support::Ordered).rank(1)],
             ordered_probit,

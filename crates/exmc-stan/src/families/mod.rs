@@ -254,7 +254,7 @@ impl Family {
     }
 
     /// Formulas of this crate.
-    const fn own(
+    const fn formula(
         mut self,
         support: Support,
         parameters: &'static [Parameter],
@@ -408,7 +408,7 @@ impl Formulas {
         tail: Tail,
     ) -> Option<NodeId> {
         match self {
-            Self::Model(_, Some(own)) => Some(own(g, y, args, tail)),
+            Self::Model(_, Some(tail_formula)) => Some(tail_formula(g, y, args, tail)),
             Self::Model(family, None) if tail == Tail::Lower => family.lcdf(g, y, args),
             Self::Model(family, None) => family.lccdf(g, y, args),
             // Sums need to know over how many outcomes.

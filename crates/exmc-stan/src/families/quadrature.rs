@@ -49,9 +49,9 @@ pub(super) fn exp_sinh(step: f64) -> (Vec<f64>, Vec<f64>) {
 
 fn rule(step: f64, from: f64, to: f64, point: impl Fn(f64) -> (f64, f64)) -> (Vec<f64>, Vec<f64>) {
     let count = ((to - from) / step) as usize;
-    let at = |k: usize| {
+    let weighted_node = |k: usize| {
         let (x, weight) = point(from + step * k as f64);
         (x, log(step * weight))
     };
-    (0..=count).map(at).filter(|(x, log_weight)| *x > 0.0 && log_weight.is_finite()).unzip()
+    (0..=count).map(weighted_node).filter(|(x, log_weight)| *x > 0.0 && log_weight.is_finite()).unzip()
 }

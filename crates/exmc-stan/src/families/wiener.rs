@@ -96,20 +96,20 @@ fn seven(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         unreachable!("the caller counted them")
     };
     let shape = p.iter().fold(g.shape(y).clone(), |shape, node| {
-        let own = g.shape(*node);
-        if own.len() > shape.len() { own.clone() } else { shape }
+        let node_shape = g.shape(*node);
+        if node_shape.len() > shape.len() { node_shape.clone() } else { shape }
     });
     let (nodes, weights) = gauss_legendre::<POINTS>();
-    let grid = |g: &mut Graph, of: &dyn Fn(usize, usize) -> f64| {
-        let values: Vec<f64> = (0..POINTS * POINTS).map(|k| of(k / POINTS, k % POINTS)).collect();
+    let grid = |g: &mut Graph, value_at: &dyn Fn(usize, usize) -> f64| {
+        let values: Vec<f64> = (0..POINTS * POINTS).map(|k| value_at(k / POINTS, k % POINTS)).collect();
         g.constant(Tensor::vector(&values))
     };
     let across = grid(g, &|i, _| nodes[i]);
     let along = grid(g, &|_, j| nodes[j] - 0.5);
     let log_weight = grid(g, &|i, j| log(weights[i] * weights[j]));
     let mut thin = |node: NodeId| {
-        let whole = g.broadcast_to(node, &shape);
-        g.reshape(whole, shape.join(&[1]))
+        let broadcast = g.broadcast_to(node, &shape);
+        g.reshape(broadcast, shape.join(&[1]))
     };
     let [y, alpha, tau, beta, delta, deviation, spread, range] =
         [y, alpha, tau, beta, delta, deviation, spread, range].map(&mut thin);
@@ -235,8 +235,8 @@ fn tail(
         let shape = g.shape(x).join(&[1]);
         g.reshape(x, shape)
     };
-    let own: Vec<NodeId> = p.iter().map(|x| column(g, *x)).collect();
-    let mut inner = own.clone();
+    let columns: Vec<NodeId> = p.iter().map(|x| column(g, *x)).collect();
+    let mut inner = columns.clone();
     let zero = g.scalar(0.0);
     inner[1] = zero;
     let passed = g.sub(y, p[1]);
@@ -253,7 +253,7 @@ fn tail(
     let log_weights = g.constant(Tensor::vector(&log_weights));
     let scale = match tail {
         Tail::Lower => time,
-        Tail::Upper => g.square(own[0]),
+        Tail::Upper => g.square(columns[0]),
     };
     let moved = g.mul(scale, points);
     let times = if tail == Tail::Lower { moved } else { g.add(time, moved) };

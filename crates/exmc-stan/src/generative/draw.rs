@@ -56,8 +56,8 @@ struct Limits {
 
 impl Limits {
     fn hold(&self, x: f64, k: usize) -> bool {
-        let at = |list: &[f64]| (!list.is_empty()).then(|| list[k % list.len()]);
-        at(&self.lower).is_none_or(|low| x >= low) && at(&self.upper).is_none_or(|high| x <= high)
+        let bound_at = |list: &[f64]| (!list.is_empty()).then(|| list[k % list.len()]);
+        bound_at(&self.lower).is_none_or(|low| x >= low) && bound_at(&self.upper).is_none_or(|high| x <= high)
     }
 
     fn are_open(&self) -> bool {
@@ -74,7 +74,7 @@ struct Args<'a> {
 
 impl Args<'_> {
     /// The numbers that belong to an element.
-    fn at(&self, k: usize) -> Vec<f64> {
+    fn numbers_at(&self, k: usize) -> Vec<f64> {
         let each = self.numbers.iter().zip(&self.values);
         each.map(|(list, value)| list[if value.shape().is_empty() { 0 } else { k }]).collect()
     }
@@ -120,18 +120,18 @@ impl Interpreter<'_> {
             return Err(Fault::unsupported(message).at(outcome.span));
         };
         let (places, shape) = self.places(env, id, outcome)?;
-        let own = self.arguments(env, args)?;
+        let evaluated_args = self.arguments(env, args)?;
         let count = places.len();
         let drawn = if user.is_some() {
-            self.draw_of_user(env, distribution, args, own, span)?
+            self.draw_of_user(env, distribution, args, evaluated_args, span)?
         } else if let Some(kind) = event_of(distribution) {
-            self.draw_group(distribution, kind, &own, (id, &places, &shape), &outcome.ty, span)?
+            self.draw_group(distribution, kind, &evaluated_args, (id, &places, &shape), &outcome.ty, span)?
         } else {
-            let own = predictors(distribution, own).map_err(|fault| fault.at(span))?;
-            let name = format!("{}_rng", own.0);
+            let evaluated_args = predictors(distribution, evaluated_args).map_err(|fault| fault.at(span))?;
+            let name = format!("{}_rng", evaluated_args.0);
             let outer = self.limits(env, truncation.as_deref())?;
-            let (bounds, is_local) = self.bounds(env, id, args, (&own.0, &own.1), &places)?;
-            for (value, list) in own.1.values.iter().zip(&own.1.numbers) {
+            let (bounds, is_local) = self.bounds(env, id, args, (&evaluated_args.0, &evaluated_args.1), &places)?;
+            for (value, list) in evaluated_args.1.values.iter().zip(&evaluated_args.1.numbers) {
                 if !value.shape().is_empty() && list.len() != count {
                     let message = format!(
                         "`{distribution}` has an argument of {} elements and an outcome of {count}",
@@ -145,11 +145,11 @@ impl Interpreter<'_> {
             };
             let mut drawn = Vec::with_capacity(count);
             for k in 0..count {
-                let point = own.1.at(k);
+                let point = evaluated_args.1.numbers_at(k);
                 let from = (family, &*name, &*point);
                 drawn.push(self.draw_one(from, k, (&outer, &bounds, is_local), span)?);
             }
-            let shared = own.1.values.iter().all(|value| value.shape().is_empty());
+            let shared = evaluated_args.1.values.iter().all(|value| value.shape().is_empty());
             if shared && count == shape.iter().product() {
                 self.sort_ordered(id, &shape, &mut drawn);
             }
@@ -210,10 +210,10 @@ impl Interpreter<'_> {
 
     fn limits(&mut self, env: &mut Environment, limits: Option<&Truncation>) -> Outcome<Limits> {
         let Some(limits) = limits else { return Ok(Limits::default()) };
-        let mut of = |it: &mut Self, e: &Option<Expr>| -> Outcome<Vec<f64>> {
+        let mut evaluate_limit = |it: &mut Self, e: &Option<Expr>| -> Outcome<Vec<f64>> {
             e.iter().map(|e| it.real(env, e)).collect()
         };
-        Ok(Limits { lower: of(self, &limits.lower)?, upper: of(self, &limits.upper)? })
+        Ok(Limits { lower: evaluate_limit(self, &limits.lower)?, upper: evaluate_limit(self, &limits.upper)? })
     }
 
     /// The declared bounds of a parameter's elements, and whether elements that leave them may be
@@ -223,7 +223,7 @@ impl Interpreter<'_> {
         env: &mut Environment,
         id: VariableId,
         args: &[Expr],
-        (family, own): (&str, &Args<'_>),
+        (family, evaluated_args): (&str, &Args<'_>),
         places: &[usize],
     ) -> Outcome<(Limits, bool)> {
         let program = self.program();
@@ -237,13 +237,13 @@ impl Interpreter<'_> {
             Some(Constraint::LowerUpper(low, high)) => (Some(low), Some(high)),
             Some(Constraint::PositiveOrdered) => {
                 let limits = Limits { lower: vec![0.0], upper: Vec::new() };
-                let is_local = is_half(family, &limits, own, args, self)
+                let is_local = is_half(family, &limits, evaluated_args, args, self)
                     || !args.iter().any(|arg| varies(program, arg));
                 return Ok((limits, is_local));
             }
             _ => return Ok((Limits::default(), true)),
         };
-        let mut of = |it: &mut Self, bound: Option<&Expr>| -> Outcome<Vec<f64>> {
+        let mut evaluate_bound = |it: &mut Self, bound: Option<&Expr>| -> Outcome<Vec<f64>> {
             let Some(bound) = bound else { return Ok(Vec::new()) };
             let value = it.evaluate(env, bound)?;
             let list = real_slice(&value).map_err(|fault| fault.at(bound.span))?;
@@ -253,11 +253,11 @@ impl Interpreter<'_> {
                 n => places.iter().map(|place| list[place % n]).collect(),
             })
         };
-        let limits = Limits { lower: of(self, lower)?, upper: of(self, upper)? };
+        let limits = Limits { lower: evaluate_bound(self, lower)?, upper: evaluate_bound(self, upper)? };
         let fixed = |e: &Expr| !varies(program, e);
         let bounds_fixed = lower.is_none_or(fixed) && upper.is_none_or(fixed);
         let is_local =
-            bounds_fixed && (args.iter().all(fixed) || is_half(family, &limits, own, args, self));
+            bounds_fixed && (args.iter().all(fixed) || is_half(family, &limits, evaluated_args, args, self));
         Ok((limits, is_local))
     }
 
@@ -295,14 +295,14 @@ impl Interpreter<'_> {
         env: &mut Environment,
         distribution: &str,
         args: &[Expr],
-        own: Args<'_>,
+        evaluated_args: Args<'_>,
         span: Span,
     ) -> Outcome<Vec<f64>> {
         let Some(function) = generator(self.program(), distribution, args) else {
             let message = format!("there is no function `{distribution}_rng`");
             return Err(Fault::unsupported(message).at(span));
         };
-        let value = self.call_user(env, function, own.values, span)?;
+        let value = self.call_user(env, function, evaluated_args.values, span)?;
         Ok(real_slice(&value).map_err(|fault| fault.at(span))?.into_owned())
     }
 
@@ -311,7 +311,7 @@ impl Interpreter<'_> {
         &mut self,
         distribution: &str,
         kind: Event,
-        own: &Args<'_>,
+        evaluated_args: &Args<'_>,
         (id, places, shape): (VariableId, &[usize], &[usize]),
         ty: &Type,
         span: Span,
@@ -327,8 +327,8 @@ impl Interpreter<'_> {
                 values.push(Value::Int(inner.first().copied().unwrap_or(0) as i64));
                 types.push(&Type::Int);
             }
-            for (k, value) in own.values.iter().enumerate() {
-                let (value, ty) = kind.part(k, value, own.types[k], group, groups);
+            for (k, value) in evaluated_args.values.iter().enumerate() {
+                let (value, ty) = kind.part(k, value, evaluated_args.types[k], group, groups);
                 values.push(value);
                 types.push(ty);
             }
@@ -421,7 +421,7 @@ fn leaf(ty: &DeclaredType) -> &Constraint {
 fn is_half(
     family: &str,
     limits: &Limits,
-    own: &Args<'_>,
+    evaluated_args: &Args<'_>,
     args: &[Expr],
     host: &Interpreter<'_>,
 ) -> bool {
@@ -432,22 +432,22 @@ fn is_half(
     };
     let location = family.location.map(|(place, _)| place);
     let at_zero = location.is_none_or(|k| {
-        zero(&own.numbers[k]) && args.get(k).is_some_and(|e| !varies(host.program(), e))
+        zero(&evaluated_args.numbers[k]) && args.get(k).is_some_and(|e| !varies(host.program(), e))
     });
     one_side && zero(&limits.lower) && zero(&limits.upper) && at_zero
 }
 
 /// Generalised linear models as the distributions that they are of: `normal_id_glm(x, alpha, beta,
 /// sigma)` is `normal(alpha + x * beta, sigma)`.
-fn predictors<'a>(distribution: &str, own: Args<'a>) -> Result<(String, Args<'a>), Fault> {
+fn predictors<'a>(distribution: &str, evaluated_args: Args<'a>) -> Result<(String, Args<'a>), Fault> {
     let Some(family) = of_linear_model(distribution) else {
-        return Ok((distribution.to_owned(), own));
+        return Ok((distribution.to_owned(), evaluated_args));
     };
     let first = usize::from(family == "binomial_logit");
-    let (x, alpha, beta) = (&own.values[first], &own.numbers[first + 1], &own.numbers[first + 2]);
+    let (x, alpha, beta) = (&evaluated_args.values[first], &evaluated_args.numbers[first + 1], &evaluated_args.numbers[first + 2]);
     let columns = beta.len();
     let rows = x.shape().first().copied().filter(|_| x.shape().len() == 2).unwrap_or(1);
-    let numbers = &own.numbers[first];
+    let numbers = &evaluated_args.numbers[first];
     if numbers.len() != rows * columns {
         let message = format!("the predictors have {} numbers for {columns} slopes", numbers.len());
         return Err(Fault::size(message));
@@ -458,10 +458,10 @@ fn predictors<'a>(distribution: &str, own: Args<'a>) -> Result<(String, Args<'a>
     };
     let eta: Vec<f64> = (0..rows).map(eta).collect();
     let mut made = Args { values: Vec::new(), types: Vec::new(), numbers: Vec::new() };
-    let before = (0..first).chain([usize::MAX]).chain(first + 3..own.values.len());
+    let before = (0..first).chain([usize::MAX]).chain(first + 3..evaluated_args.values.len());
     for k in before {
-        let (value, ty, list) = match own.values.get(k) {
-            Some(value) => (value.clone(), own.types[k], own.numbers[k].clone()),
+        let (value, ty, list) = match evaluated_args.values.get(k) {
+            Some(value) => (value.clone(), evaluated_args.types[k], evaluated_args.numbers[k].clone()),
             None => (Value::reals(eta.clone()), &Type::Vector, eta.clone()),
         };
         made.values.push(value);
@@ -474,9 +474,9 @@ fn predictors<'a>(distribution: &str, own: Args<'a>) -> Result<(String, Args<'a>
 /// The family that outcomes of a generalised linear model are of, given predictors, where that is
 /// one of single numbers.
 fn of_linear_model(distribution: &str) -> Option<&'static str> {
-    let Source::LinearModel(of, _) = families::family(distribution)?.source else { return None };
-    let draws = families::family(of)?.draws;
-    matches!(draws, Draws::Model | Draws::Number(_)).then_some(of)
+    let Source::LinearModel(outcome_family, _) = families::family(distribution)?.source else { return None };
+    let draws = families::family(outcome_family)?.draws;
+    matches!(draws, Draws::Model | Draws::Number(_)).then_some(outcome_family)
 }
 
 /// What an outcome of a distribution is, where that is not a single number with numbers as

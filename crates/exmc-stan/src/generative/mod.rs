@@ -235,8 +235,8 @@ fn draw_uniform(
     match bounds {
         Some((lower, upper)) => {
             let numbers = |v: &Value| crate::host::numeric::real_slice(v).map(|n| n.into_owned());
-            let at = |fault: Fault| fault.at(declaration.span);
-            let (lower, upper) = (numbers(&lower).map_err(at)?, numbers(&upper).map_err(at)?);
+            let at_declaration = |fault: Fault| fault.at(declaration.span);
+            let (lower, upper) = (numbers(&lower).map_err(at_declaration)?, numbers(&upper).map_err(at_declaration)?);
             for (k, x) in all.iter_mut().enumerate() {
                 let (low, high) = (lower[k % lower.len()], upper[k % upper.len()]);
                 *x = low + (high - low) * host.rng.uniform_open();

@@ -143,19 +143,19 @@ fn what_is_no_recipe_is_refused_where_it_stands() {
         let place = first.span.start as usize..first.span.end as usize;
         (first.message.clone(), text[place].to_owned())
     };
-    let of = |body: &str| format!("data {{ real y; }} parameters {{ real m; }} model {{ {body} }}");
+    let model_text = |body: &str| format!("data {{ real y; }} parameters {{ real m; }} model {{ {body} }}");
     let cases = [
         ("target += -m^2; y ~ normal(m, 1); m ~ normal(0, 1);", "target", "target +="),
         ("y ~ normal(m, 1);", "no proper prior", "real m"),
         ("m ~ normal(0, 1); log(y) ~ normal(m, 1);", "computed", "log(y)"),
         ("real z = m; m ~ normal(0, 1); z ~ normal(0, 1);", "neither", "z"),
     ];
-    for (body, says, at) in cases {
-        let (message, place) = refused(&of(body));
+    for (body, says, expected_start) in cases {
+        let (message, place) = refused(&model_text(body));
         assert!(message.contains(says), "{message}");
-        assert!(place.starts_with(at), "{place}");
+        assert!(place.starts_with(expected_start), "{place}");
     }
-    let twice = of("m ~ normal(0, 1); m ~ normal(1, 1); y ~ normal(m, 1);");
+    let twice = model_text("m ~ normal(0, 1); m ~ normal(1, 1); y ~ normal(m, 1);");
     let recipe = Generative::new(&program(&twice)).unwrap();
     let found = recipe.bind("data", "{}", 1).unwrap_err();
     assert!(found.diagnostics[0].message.contains("second time"), "{found:?}");

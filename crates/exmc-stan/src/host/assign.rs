@@ -83,7 +83,7 @@ impl Interpreter<'_> {
         for (place, expr) in found.iter_mut().zip(indices.filter_map(single)) {
             *place = (self.known_or_int(env, expr)?, expr.span);
         }
-        let (whole, fraction) = match kind {
+        let (integer, fraction) = match kind {
             Type::Int => (self.int(env, value)?, 0.0),
             _ => (0, self.real(env, value)?),
         };
@@ -91,9 +91,9 @@ impl Interpreter<'_> {
         let Some(place) = env.get_mut(id) else { return Err(self.unknown(id, target.span)) };
         let mut flat = 0;
         for ((index, span), extent) in found[..count].iter().zip(place.shape()) {
-            let at = index::position(*index, *extent)
+            let position = index::position(*index, *extent)
                 .map_err(|fault| named(fault, &program.variable(id).name).at(*span))?;
-            flat = flat * extent + at;
+            flat = flat * extent + position;
         }
         let combine_real = |old: f64| match op {
             None => Ok(fraction),
@@ -101,8 +101,8 @@ impl Interpreter<'_> {
                 .ok_or_else(|| Fault::unsupported("a compound assignment of this operator")),
         };
         let combine_int = |old: i64| match op {
-            None => Ok(whole),
-            Some(op) => crate::host::operators::int_binary(op, old, whole),
+            None => Ok(integer),
+            Some(op) => crate::host::operators::int_binary(op, old, integer),
         };
         let at_fault = |fault: Fault| fault.at(target.span.to(value.span));
         match (place, kind) {

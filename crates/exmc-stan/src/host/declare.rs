@@ -229,7 +229,7 @@ impl Interpreter<'_> {
         };
         let (lower, upper) = (list(lower), list(upper));
         // A bound has one element, those of the leaf, or those of the whole variable.
-        let at = |bound: &Option<Vec<f64>>, k: usize| match bound {
+        let bound_at = |bound: &Option<Vec<f64>>, k: usize| match bound {
             Some(b) if !b.is_empty() => Some(b[k % b.len()]),
             _ => None,
         };
@@ -240,7 +240,7 @@ impl Interpreter<'_> {
             return Ok(Ok(()));
         }
         for (k, x) in values.iter().enumerate() {
-            let (low, high) = (at(&lower, k), at(&upper, k));
+            let (low, high) = (bound_at(&lower, k), bound_at(&upper, k));
             let message = match (low, high) {
                 // Written so that NaN fails.
                 (Some(low), _) if !(*x >= low) => {

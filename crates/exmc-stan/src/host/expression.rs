@@ -286,9 +286,9 @@ impl Interpreter<'_> {
         }
         let mut flat = 0;
         for ((index, span), extent) in found.iter().zip(shape) {
-            let at = index::position(*index, *extent)
+            let position = index::position(*index, *extent)
                 .map_err(|fault| named(fault, &program.variable(id).name).at(*span))?;
-            flat = flat * extent + at;
+            flat = flat * extent + position;
         }
         Ok(Some((value, flat)))
     }
@@ -304,13 +304,13 @@ impl Interpreter<'_> {
     ) -> Outcome<(&'e Value, usize)> {
         let Some(value) = env.get(id) else { return Err(self.unknown(id, row.1)) };
         let shape = value.shape();
-        let at = |(index, span): (i64, Span), extent: usize| {
+        let position_of = |(index, span): (i64, Span), extent: usize| {
             index::position(index, extent)
                 .map_err(|fault| named(fault, &self.program.variable(id).name).at(span))
         };
-        let flat = at(row, shape[0])?;
+        let flat = position_of(row, shape[0])?;
         Ok(match column {
-            Some(column) => (value, flat * shape[1] + at(column, shape[1])?),
+            Some(column) => (value, flat * shape[1] + position_of(column, shape[1])?),
             None => (value, flat),
         })
     }

@@ -29,7 +29,7 @@ impl Choice {
         }
     }
 
-    fn at(&self, k: usize) -> usize {
+    fn position_at(&self, k: usize) -> usize {
         match self {
             Self::One(position) => *position,
             Self::Range { start, .. } => start + k,
@@ -93,7 +93,7 @@ fn runs(shape: &[usize], choices: &[Choice], visit: &mut dyn FnMut(usize, usize)
             return;
         }
         for k in 0..choices[0].len() {
-            walk(&shape[1..], &choices[1..], base + choices[0].at(k) * block, visit);
+            walk(&shape[1..], &choices[1..], base + choices[0].position_at(k) * block, visit);
         }
     }
     match choices {
@@ -118,12 +118,12 @@ pub fn flat(shape: &[usize], choices: &[Choice]) -> Option<usize> {
     if shape.len() != choices.len() {
         return None;
     }
-    let mut at = 0;
+    let mut offset = 0;
     for (extent, choice) in shape.iter().zip(choices) {
         let Choice::One(k) = choice else { return None };
-        at = at * extent + k;
+        offset = offset * extent + k;
     }
-    Some(at)
+    Some(offset)
 }
 
 /// Writes `values` to the chosen elements; later writes to an element win.

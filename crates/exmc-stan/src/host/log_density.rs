@@ -87,7 +87,7 @@ impl Interpreter<'_> {
         while let DeclaredType::Array { element, .. } = leaf {
             leaf = element;
         }
-        let (ty, constraint, own) = match (leaf, extents) {
+        let (ty, constraint, leaf_shape) = match (leaf, extents) {
             (DeclaredType::Leaf { ty, constraint, .. }, Extents::Numbers(shape)) => {
                 (ty, constraint, shape)
             }
@@ -100,7 +100,7 @@ impl Interpreter<'_> {
             }
             _ => return Ok(Err(Fault::size("extents of another type (a fault of exmc)"))),
         };
-        let shape = &[outer, own].concat();
+        let shape = &[outer, leaf_shape].concat();
         if is_complex(ty) {
             return Ok(complex_numbers(shape, rest).map(|value| (value, 0.0)));
         }
@@ -108,7 +108,7 @@ impl Interpreter<'_> {
             return Ok(of_structure(&transform, ty, shape, rest));
         }
         let count = shape.iter().product();
-        let Some((own, others)) = rest.split_at_checked(count) else { return Ok(Err(short())) };
+        let Some((taken, others)) = rest.split_at_checked(count) else { return Ok(Err(short())) };
         *rest = others;
         let mut numbers = |it: &mut Self, e: Option<&Expr>| -> Outcome<Vec<f64>> {
             let Some(e) = e else { return Ok(Vec::new()) };
@@ -124,12 +124,12 @@ impl Interpreter<'_> {
         };
         let (a, b) = (numbers(self, a)?, numbers(self, b)?);
         // One number for all elements, one for each element of a leaf, or one for each of all.
-        let at = |list: &[f64], k: usize| (!list.is_empty()).then(|| list[k % list.len()]);
+        let bound_at = |list: &[f64], k: usize| (!list.is_empty()).then(|| list[k % list.len()]);
         let affine = matches!(constraint, Constraint::OffsetMultiplier(..));
         let mut log_jacobian = 0.0;
         let mut values = Vec::with_capacity(count);
-        for (k, z) in own.iter().enumerate() {
-            let (a, b) = (at(&a, k), at(&b, k));
+        for (k, z) in taken.iter().enumerate() {
+            let (a, b) = (bound_at(&a, k), bound_at(&b, k));
             let (value, log) = if affine { moved(*z, a, b) } else { bounded(*z, a, b) };
             values.push(value);
             log_jacobian += log;
@@ -171,9 +171,9 @@ impl Interpreter<'_> {
 /// Complex numbers from the next coordinates, real and imaginary part of each.
 fn complex_numbers(shape: &[usize], rest: &mut &[f64]) -> Result<Value, Fault> {
     let count: usize = shape.iter().product();
-    let (own, others) = rest.split_at_checked(2 * count).ok_or_else(short)?;
+    let (numbers, others) = rest.split_at_checked(2 * count).ok_or_else(short)?;
     *rest = others;
-    let values = own.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let values = numbers.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
     Ok(from_complexes(Numbers::new(shape, values)))
 }
 
@@ -246,9 +246,9 @@ fn of_structure(
     let log = log.unwrap_or_else(|| graph.scalar(0.0));
     let (mut values, mut log_jacobian) = (Vec::with_capacity(count * inner.len()), 0.0);
     for _ in 0..count {
-        let (own, others) = rest.split_at_checked(unconstrained.len()).ok_or_else(short)?;
+        let (numbers, others) = rest.split_at_checked(unconstrained.len()).ok_or_else(short)?;
         *rest = others;
-        let input = |_: &str| Tensor::real(unconstrained.clone(), own);
+        let input = |_: &str| Tensor::real(unconstrained.clone(), numbers);
         let found = evaluate(&graph, &[value, log], &input).map_err(|error| failed(&error))?;
         values.extend_from_slice(found[0].values());
         log_jacobian += found[1].as_scalar().unwrap_or(f64::NAN);

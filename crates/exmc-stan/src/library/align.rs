@@ -56,24 +56,24 @@ pub(super) fn align(
         let Some(outer) = extents.len().checked_sub(event) else {
             return Err(LibraryError::Mistake("an argument has too few dimensions".to_owned()));
         };
-        let own = &extents[..outer];
-        if !own.is_empty() && !elements.is_empty() && own != elements {
-            let (a, b) = (Shape::from(elements.as_slice()), Shape::from(own));
+        let outer_extents = &extents[..outer];
+        if !outer_extents.is_empty() && !elements.is_empty() && outer_extents != elements {
+            let (a, b) = (Shape::from(elements.as_slice()), Shape::from(outer_extents));
             return Err(LibraryError::Mistake(format!("sizes {a} and {b} do not match")));
         }
-        if !own.is_empty() {
-            elements = own.to_vec();
+        if !outer_extents.is_empty() {
+            elements = outer_extents.to_vec();
         }
         lanes = lanes.or(arg.lanes(g));
     }
     let mut nodes = Vec::with_capacity(args.len());
     for (arg, &event) in args.iter().zip(events) {
         let extents = arg.extents(g).to_vec();
-        let (own, event) = extents.split_at(extents.len() - event);
+        let (outer_extents, event) = extents.split_at(extents.len() - event);
         let node = match arg.lanes(g) {
-            Some(lanes) if own.len() < elements.len() => {
-                let missing = vec![1; elements.len() - own.len()];
-                g.reshape(arg.node, Shape::from([lanes]).join(&missing).join(own).join(event))
+            Some(lanes) if outer_extents.len() < elements.len() => {
+                let missing = vec![1; elements.len() - outer_extents.len()];
+                g.reshape(arg.node, Shape::from([lanes]).join(&missing).join(outer_extents).join(event))
             }
             _ => arg.node,
         };
@@ -121,7 +121,7 @@ pub(super) fn position(
 ) -> Result<usize, LibraryError> {
     let value = int(g, args, k)?;
     match usize::try_from(value) {
-        Ok(at) if (1..=extent).contains(&at) => Ok(at - 1),
+        Ok(index) if (1..=extent).contains(&index) => Ok(index - 1),
         _ => Err(LibraryError::Mistake(format!("index {value} is out of range 1..{extent}"))),
     }
 }

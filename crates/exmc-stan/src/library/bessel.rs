@@ -119,8 +119,8 @@ fn log_first_kind_with_ends(g: &mut Graph, order: NodeId, z: NodeId, is_positive
     let safe = g.select(is_end, one, z);
     // Orders 1 and -1 are the same.
     let is_least = g.eq(order, least);
-    let own = g.select(is_least, one, order);
-    let value = log_first_kind(g, own, safe, is_positive);
+    let safe_order = g.select(is_least, one, order);
+    let value = log_first_kind(g, safe_order, safe, is_positive);
     let (is_positive, is_negative) = (g.lt(zero, order), g.lt(order, zero));
     let minus = g.scalar(f64::NEG_INFINITY);
     let at_zero = g.select(is_positive, minus, zero);
@@ -245,12 +245,12 @@ fn second_kind_inside(g: &mut Graph, order: i64, x: NodeId) -> NodeId {
 
     let numbers: Vec<f64> = (0..=STEPS).map(|k| k as f64).collect();
     let numbers = g.constant(Tensor::vector(&numbers));
-    let (first, spacing, own) = (column(g, start), column(g, step), column(g, x));
+    let (first, spacing, x_column) = (column(g, start), column(g, step), column(g, x));
     let moved = g.mul(spacing, numbers);
     let t = g.add(first, moved);
     let gained = g.scale(t, n);
     let height = g.unary(Unary::Cosh, t);
-    let lost = g.mul(own, height);
+    let lost = g.mul(x_column, height);
     let terms = g.sub(gained, lost);
     let sum = log_sum(g, terms);
     let width = g.scale(step, 0.5);

@@ -167,19 +167,19 @@ fn of_matrices(
     one_lane(args)?;
     let x = &args[0];
     let extents = x.extents(g).to_vec();
-    let (outer, own) =
+    let (outer, inner) =
         extents.split_at(extents.len() - if asked == Asked::Inverse { 2 } else { 1 });
-    let own = Shape::from(own);
+    let inner = Shape::from(inner);
     let (matrix, free) = if asked == Asked::Inverse {
-        let free = transform.unconstrained_shape(&own).map_err(LibraryError::Mistake)?;
-        (own.clone(), free)
+        let free = transform.unconstrained_shape(&inner).map_err(LibraryError::Mistake)?;
+        (inner.clone(), free)
     } else {
         let rows = size(g, args, 1)?;
         let columns = if sizes == 2 { size(g, args, 2)? } else { rows };
         let matrix = Shape::from([rows, columns]);
         let free = transform.unconstrained_shape(&matrix).map_err(LibraryError::Mistake)?;
-        if free != own {
-            let (needed, found) = (free.len(), own.len());
+        if free != inner {
+            let (needed, found) = (free.len(), inner.len());
             return Err(LibraryError::Mistake(format!(
                 "`{name}` needs a vector of {needed} elements for {rows} rows, found {found}"
             )));
@@ -187,21 +187,21 @@ fn of_matrices(
         (matrix, free)
     };
     let count: usize = outer.iter().product();
-    let list = g.reshape(x.node, Shape::from([count]).join(own.extents()));
+    let list = g.reshape(x.node, Shape::from([count]).join(inner.extents()));
     let result = if asked == Asked::Inverse { &free } else { &matrix };
     let (mut found, mut log) = (Vec::with_capacity(count), g.scalar(0.0));
     for k in 0..count {
         let one = g.slice(list, 0, k, k + 1);
-        let one = g.reshape(one, own.clone());
+        let one = g.reshape(one, inner.clone());
         let value = match asked {
             Asked::Inverse if free.is_empty() => g.filled(&free, 0.0),
             Asked::Inverse => transform.unconstrain(g, one),
             // One row and column of a correlation matrix.
             _ if free.is_empty() => g.filled(&matrix, 1.0),
             _ => {
-                let (value, own) = transform.constrain(g, one, &matrix);
-                if let Some(own) = own {
-                    log = g.add(log, own);
+                let (value, log_jacobian) = transform.constrain(g, one, &matrix);
+                if let Some(log_jacobian) = log_jacobian {
+                    log = g.add(log, log_jacobian);
                 }
                 value
             }

@@ -112,8 +112,8 @@ fn joined(g: &mut Graph, re: Output, im: Output) -> Output {
 fn stacked(g: &mut Graph, (re, im): Pair, shape: &Shape) -> NodeId {
     let thin = shape.join(&[1]);
     let [re, im] = [re, im].map(|node| {
-        let whole = g.broadcast_to(node, shape);
-        g.reshape(whole, thin.clone())
+        let broadcast = g.broadcast_to(node, shape);
+        g.reshape(broadcast, thin.clone())
     });
     g.concat(&[re, im], shape.rank())
 }
@@ -184,19 +184,19 @@ fn product(
     conjugate: bool,
 ) -> Result<Output, LibraryError> {
     let ((a_re, a_im), (b_re, b_im)) = (parts(g, a), parts(g, b));
-    let mut of = |a: &Argument, b: &Argument| function(g, name, &[a.clone(), b.clone()]);
-    let re = of(&a_re, &b_re)?;
+    let mut real_product = |a: &Argument, b: &Argument| function(g, name, &[a.clone(), b.clone()]);
+    let re = real_product(&a_re, &b_re)?;
     let (Some(a_im), Some(b_im)) = (&a_im, &b_im) else {
         let im = match (&a_im, &b_im) {
-            (Some(a_im), _) => of(a_im, &b_re)?,
-            (_, Some(b_im)) => of(&a_re, b_im)?,
+            (Some(a_im), _) => real_product(a_im, &b_re)?,
+            (_, Some(b_im)) => real_product(&a_re, b_im)?,
             _ => return Err(wrong(name)),
         };
         let sign = if conjugate && b_im.is_none() { -1.0 } else { 1.0 };
         let im = Output { node: g.scale(im.node, sign), ..im };
         return Ok(joined(g, re, im));
     };
-    let (both, left, right) = (of(a_im, b_im)?, of(a_im, &b_re)?, of(&a_re, b_im)?);
+    let (both, left, right) = (real_product(a_im, b_im)?, real_product(a_im, &b_re)?, real_product(&a_re, b_im)?);
     // Both factors' parts have the same lanes, so the four products do.
     let (re, im) = if conjugate {
         (g.add(re.node, both.node), g.sub(right.node, left.node))
@@ -242,14 +242,14 @@ fn multiplied(g: &mut Graph, x: &Argument) -> Output {
     let lanes = Shape::from(&g.shape(re.node).extents()[..first]);
     let count: usize = g.shape(re.node).extents()[first..].iter().product();
     let [re, im] = [re, im].map(|o| g.reshape(o.node, lanes.join(&[count])));
-    let at = |g: &mut Graph, node, k| {
+    let element_at = |g: &mut Graph, node, k| {
         let one = g.slice(node, first, k, k + 1);
         g.reshape(one, lanes.clone())
     };
     let (one, zero) = (g.scalar(1.0), g.scalar(0.0));
     let mut total = (one, zero);
     for k in 0..count {
-        let element = (at(g, re, k), at(g, im, k));
+        let element = (element_at(g, re, k), element_at(g, im, k));
         total = multiply(g, total, element);
     }
     Output::new(stacked(g, total, &lanes), x.batched)

@@ -83,12 +83,12 @@ pub fn density(
     of_family(g, known, (base, base), function, args)
 }
 
-/// The density of a family; it may stand for another function of Stan's, `own`, as that of outcomes
-/// given a linear model's predictors.
+/// The density of a family; it may stand for another function of Stan's, `stan_name`, as that of
+/// outcomes given a linear model's predictors.
 fn of_family(
     g: &mut Graph,
     supports: &mut KnownSupports,
-    (name, own): (&str, &str),
+    (name, stan_name): (&str, &str),
     function: Function,
     args: &[Argument],
 ) -> Result<Density, LibraryError> {
@@ -129,7 +129,7 @@ fn of_family(
             "`{name}` takes {wanted} parameters, found {found}"
         )));
     }
-    let call = Call { name, own, family, formulas, function, parameters, args };
+    let call = Call { name, stan_name, family, formulas, function, parameters, args };
     call.nodes(g, supports)
 }
 
@@ -149,7 +149,7 @@ fn from_zero(g: &mut Graph, y: NodeId) -> NodeId {
 struct Call<'a> {
     name: &'a str,
     /// The function of Stan's that leaves out terms.
-    own: &'a str,
+    stan_name: &'a str,
     family: &'static Family,
     formulas: Formulas,
     function: Function,
@@ -187,7 +187,7 @@ impl Call<'_> {
             }
         };
         if self.function == (Function::Density { proportional: true }) {
-            let terms = |g: &mut Graph| left_out(g, self.own, &aligned.nodes);
+            let terms = |g: &mut Graph| left_out(g, self.stan_name, &aligned.nodes);
             node = unnormalised(g, node, &aligned.nodes, terms);
         }
         let mut checks = self.parameter_checks(g, supports, &aligned);
@@ -213,11 +213,11 @@ impl Call<'_> {
         let mut length = None;
         for (arg, &event) in self.args.iter().zip(events) {
             let extents = arg.extents(g);
-            let Some(own) = extents.len().checked_sub(event) else {
+            let Some(outer_rank) = extents.len().checked_sub(event) else {
                 let message = format!("an argument of `{}` has too few dimensions", self.name);
                 return Err(LibraryError::Mistake(message));
             };
-            for &extent in &extents[own..] {
+            for &extent in &extents[outer_rank..] {
                 if *length.get_or_insert(extent) != extent {
                     let message = format!("vectors and matrices of `{}` differ in size", self.name);
                     return Err(LibraryError::Mistake(message));

@@ -204,7 +204,7 @@ pub(super) fn left_out_of_matrices(g: &mut Graph, name: &str, args: &[Argument])
         ("lkj_cov", [y, mu, sigma, eta]) => {
             let size = y.extents(out.g)[0];
             let parts = matrices::lkj_parts(out.g, y, [mu, sigma, eta]);
-            let [deviations, logs, own] = parts.expect("the density has them");
+            let [deviations, logs, log_correlation] = parts.expect("the density has them");
             if out.are_parameters[..3].contains(&true) {
                 for (k, scales) in [(0, deviations), (2, sigma.node)] {
                     out.term(&[k], |g| {
@@ -220,7 +220,7 @@ pub(super) fn left_out_of_matrices(g: &mut Graph, name: &str, args: &[Argument])
                 if g.dependence(y.node) == Dependence::Parameter {
                     matrices::lkj_constant(g, eta.node, size)
                 } else {
-                    own
+                    log_correlation
                 }
             });
         }

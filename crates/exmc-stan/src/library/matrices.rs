@@ -419,9 +419,9 @@ fn matrix_normal(
     let (r, c) = (matrix(cholesky(g, rows)?), matrix(cholesky(g, columns)?));
     let r_turned = turned(g, &r);
     let half = super::products::multiply(g, &r_turned, &matrix(difference))?;
-    let whole = super::products::multiply(g, &matrix(half), &c)?;
-    let squares = g.square(whole.node);
-    let trace = Output::new(squares, whole.batched).total(g);
+    let standardised = super::products::multiply(g, &matrix(half), &c)?;
+    let squares = g.square(standardised.node);
+    let trace = Output::new(squares, standardised.batched).total(g);
     let (log_r, log_c) = (log_determinant(g, &r), log_determinant(g, &c));
     let (of_rows, of_columns) = (g.scale(log_r, m as f64), g.scale(log_c, n as f64));
     let sum = g.add(of_rows, of_columns);
@@ -446,8 +446,8 @@ fn lkj_covariance(
             "`lkj_cov` needs a location and a scale for each row".into(),
         ));
     }
-    let [_, logs, own] = lkj_parts(g, y, [mu, sigma, eta])?;
-    Ok(Output::new(g.add(logs, own), false))
+    let [_, logs, log_correlation] = lkj_parts(g, y, [mu, sigma, eta])?;
+    Ok(Output::new(g.add(logs, log_correlation), false))
 }
 
 /// The standard deviations of a covariance, their log density, and that of the correlations.
@@ -467,6 +467,6 @@ pub(super) fn lkj_parts(
     let scaled = g.div(y.node, rows);
     let correlations = g.div(scaled, columns);
     let correlations = Argument { node: correlations, ..y.clone() };
-    let own = density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
-    Ok([deviations, logs, own.node])
+    let correlation_density = density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
+    Ok([deviations, logs, correlation_density.node])
 }

@@ -106,22 +106,22 @@ fn whole_q(g: &mut Graph, a: NodeId, rows: usize, columns: usize) -> NodeId {
         let tail = g.slice(column, 0, 1, height);
         let tail = g.div(tail, difference);
         let one = g.filled(&Shape::from([1, 1]), 1.0);
-        let own = g.concat(&[one, tail], 0);
+        let reflector = g.concat(&[one, tail], 0);
         let ratio = g.div(difference, image);
         let weight = g.neg(ratio);
         if width > 1 {
             let others = g.slice(rest, 1, 1, width);
-            let turned = reflected(g, own, weight, others);
+            let turned = reflected(g, reflector, weight, others);
             rest = g.slice(turned, 0, 1, height);
         }
-        let whole = match k {
-            0 => own,
+        let padded = match k {
+            0 => reflector,
             _ => {
                 let above = g.filled(&Shape::from([k, 1]), 0.0);
-                g.concat(&[above, own], 0)
+                g.concat(&[above, reflector], 0)
             }
         };
-        reflections.push((whole, weight));
+        reflections.push((padded, weight));
         let sign = g.sign(image);
         signs.push(g.reshape(sign, [1, 1]));
     }
@@ -129,8 +129,8 @@ fn whole_q(g: &mut Graph, a: NodeId, rows: usize, columns: usize) -> NodeId {
         (0..rows * rows).map(|k| f64::from(u8::from(k / rows == k % rows))).collect();
     let identity = Tensor::real([rows, rows], identity).expect("one value for each element");
     let mut q = g.constant(identity);
-    for (own, weight) in reflections.into_iter().rev() {
-        q = reflected(g, own, weight, q);
+    for (reflector, weight) in reflections.into_iter().rev() {
+        q = reflected(g, reflector, weight, q);
     }
     signs.push(g.filled(&Shape::from([1, rows - columns]), 1.0));
     let signs = g.concat(&signs, 1);
@@ -197,8 +197,8 @@ fn rank(g: &mut Graph, args: &[Argument], x: &Argument) -> Result<Output, Librar
     let axis = usize::from(x.batched);
     let &[n] = x.extents(g) else { return Err(wrong("rank")) };
     let k = super::align::position(g, args, 1, n)?;
-    let own = g.slice(x.node, axis, k, k + 1);
-    let smaller = g.lt(x.node, own);
+    let element = g.slice(x.node, axis, k, k + 1);
+    let smaller = g.lt(x.node, element);
     Ok(Output::new(g.reduce(Reduction::Sum, smaller, &[axis]), x.batched))
 }
 

@@ -55,21 +55,21 @@ impl Parts {
     }
 }
 
-/// The terms of a node. Arguments of the density, `whole`, are kept as they are: of `-rate * y`
-/// with y = 1 + exp(x) nothing is left out.
-fn split(g: &mut Graph, id: NodeId, whole: &[NodeId]) -> Parts {
+/// The terms of a node. Arguments of the density, `density_args`, are kept as they are: of
+/// `-rate * y` with y = 1 + exp(x) nothing is left out.
+fn split(g: &mut Graph, id: NodeId, density_args: &[NodeId]) -> Parts {
     if g.dependence(id) != Dependence::Parameter {
         return Parts { kept: None, constant: Some(id) };
     }
     let all = Parts { kept: Some(id), constant: None };
-    if whole.contains(&id) {
+    if density_args.contains(&id) {
         return all;
     }
     let (op, args) = (g.node(id).op.clone(), g.node(id).args.clone());
     let parts = match op {
         Op::Binary(Binary::Add | Binary::Sub) => {
             let is_sum = op == Op::Binary(Binary::Add);
-            let [a, b] = [args[0], args[1]].map(|arg| split(g, arg, whole));
+            let [a, b] = [args[0], args[1]].map(|arg| split(g, arg, density_args));
             let mut join = |a: Option<NodeId>, b: Option<NodeId>| match (a, b) {
                 (Some(a), Some(b)) if is_sum => Some(g.add(a, b)),
                 (Some(a), Some(b)) => Some(g.sub(a, b)),
@@ -85,13 +85,13 @@ fn split(g: &mut Graph, id: NodeId, whole: &[NodeId]) -> Parts {
                 None if g.as_uniform(args[1]).is_some() => (args[1], args[0]),
                 None => return all,
             };
-            split(g, rest, whole).map(|part| g.mul(factor, part))
+            split(g, rest, density_args).map(|part| g.mul(factor, part))
         }
-        Op::Unary(Unary::Neg) => split(g, args[0], whole).map(|part| g.neg(part)),
-        Op::Broadcast(_) => split(g, args[0], whole),
+        Op::Unary(Unary::Neg) => split(g, args[0], density_args).map(|part| g.neg(part)),
+        Op::Broadcast(_) => split(g, args[0], density_args),
         Op::Reduce(Reduction::Sum, axes) => {
             let shape = g.shape(args[0]).clone();
-            split(g, args[0], whole).map(|part| {
+            split(g, args[0], density_args).map(|part| {
                 let part = g.broadcast_to(part, &shape);
                 g.reduce(Reduction::Sum, part, &axes)
             })

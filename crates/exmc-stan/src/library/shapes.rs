@@ -89,12 +89,12 @@ fn repeat(g: &mut Graph, x: &Argument, to: &[usize]) -> Output {
 fn repeat_line(g: &mut Graph, x: &Argument, n: usize) -> Output {
     let len = x.extents(g)[0];
     let lanes = Shape::from(&g.shape(x.node).extents()[..usize::from(x.batched)]);
-    let (thin, whole) = match x.ty {
+    let (thin, full_shape) = match x.ty {
         Type::RowVector => ([1, len], [n, len]),
         _ => ([len, 1], [len, n]),
     };
     let thin = g.reshape(x.node, lanes.join(&thin));
-    Output::new(g.broadcast_to(thin, &lanes.join(&whole)), x.batched)
+    Output::new(g.broadcast_to(thin, &lanes.join(&full_shape)), x.batched)
 }
 
 /// $a + \tfrac{k}{n-1}(b-a)$ for $k = 0, \dots, n-1$; only b when n is 1.
@@ -254,8 +254,8 @@ fn cut(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, LibraryEr
     Ok(Output::new(node, x.batched))
 }
 
-fn too_many(wanted: usize, there: usize) -> LibraryError {
-    LibraryError::Mistake(format!("element {wanted} is asked for where there are {there}"))
+fn too_many(wanted: usize, count: usize) -> LibraryError {
+    LibraryError::Mistake(format!("element {wanted} is asked for where there are {count}"))
 }
 
 fn reverse(g: &mut Graph, x: &Argument) -> Output {

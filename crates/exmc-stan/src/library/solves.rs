@@ -197,10 +197,10 @@ fn substitute(g: &mut Graph, lower: NodeId, b: NodeId, n: usize, transposed: boo
     for step in 0..n {
         let size = n - step;
         // The row that is solved, as the matrix has it and as what remains has it.
-        let (row, at) = if transposed { (size - 1, size - 1) } else { (step, 0) };
+        let (row, rest_row) = if transposed { (size - 1, size - 1) } else { (step, 0) };
         let pivot = g.slice(lower, 1, row, row + 1);
         let pivot = g.slice(pivot, 2, row, row + 1);
-        let known = g.slice(rest, 1, at, at + 1);
+        let known = g.slice(rest, 1, rest_row, rest_row + 1);
         let known = g.div(known, pivot);
         rows.push(known);
         if size > 1 {

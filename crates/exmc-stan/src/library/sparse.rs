@@ -35,9 +35,9 @@ fn places(g: &Graph, args: &[Argument]) -> Result<Places, LibraryError> {
     }
     let count = of_columns.len();
     let ascending = starts.is_sorted() && starts.first() == Some(&1);
-    let whole = starts.len() == rows + 1 && starts.last() == Some(&(count as i64 + 1));
+    let is_complete = starts.len() == rows + 1 && starts.last() == Some(&(count as i64 + 1));
     let inside = of_columns.iter().all(|c| (1..=columns as i64).contains(c));
-    if !(ascending && whole && inside) || args[2].extents(g) != [count] {
+    if !(ascending && is_complete && inside) || args[2].extents(g) != [count] {
         return Err(LibraryError::Mistake("the compressed rows do not fit together".to_owned()));
     }
     let column = of_columns.iter().map(|c| (c - 1) as usize).collect();
@@ -54,19 +54,19 @@ fn product(g: &mut Graph, args: &[Argument]) -> Result<Output, LibraryError> {
     if b.extents(g) != [columns] {
         return Err(LibraryError::Mistake("the compressed rows do not fit together".to_owned()));
     }
-    let (at, row_of) = (g.constant(Tensor::indices(&column)), g.constant(Tensor::indices(&row)));
+    let (column_of, row_of) = (g.constant(Tensor::indices(&column)), g.constant(Tensor::indices(&row)));
     let lanes = lanes(g, args);
     let scatter = Op::ScatterAdd { len: rows };
     let fits = "one row for each element that is there";
     let node = if lanes.is_none() {
-        let factors = g.gather(b.node, at);
+        let factors = g.gather(b.node, column_of);
         let terms = g.mul(w.node, factors);
         g.apply(scatter, &[terms, row_of]).expect(fits)
     } else {
         // Gathers and scatters work on the outermost axis, so the lanes go last.
         let (w, b) = (with_lanes(g, w, lanes), with_lanes(g, b, lanes));
         let (w, b) = (g.transpose(w), g.transpose(b));
-        let factors = g.gather(b, at);
+        let factors = g.gather(b, column_of);
         let terms = g.mul(w, factors);
         let sums = g.apply(scatter, &[terms, row_of]).expect(fits);
         g.transpose(sums)
@@ -82,14 +82,14 @@ fn dense(g: &mut Graph, args: &[Argument]) -> Result<Output, LibraryError> {
         return Err(LibraryError::Unbatchable);
     }
     // The element behind all others is zero.
-    let mut at = vec![row.len(); rows * columns];
+    let mut positions = vec![row.len(); rows * columns];
     for (k, (row, column)) in row.iter().zip(&column).enumerate() {
-        at[row * columns + column] = k;
+        positions[row * columns + column] = k;
     }
     let zero = g.filled(&Shape::from([1]), 0.0);
     let elements = g.concat(&[w.node, zero], 0);
-    let at = g.constant(Tensor::indices(&at));
-    let flat = g.gather(elements, at);
+    let positions = g.constant(Tensor::indices(&positions));
+    let flat = g.gather(elements, positions);
     Ok(Output::new(g.reshape(flat, [rows, columns]), false))
 }
 
@@ -104,8 +104,8 @@ fn extracted(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, LibraryE
     let numbers: Vec<f64> = match name {
         "csr_extract_w" => {
             let flat = g.reshape(a.node, [rows * columns]);
-            let at = g.constant(Tensor::indices(&places));
-            return Ok(Output::new(g.gather(flat, at), false));
+            let positions = g.constant(Tensor::indices(&places));
+            return Ok(Output::new(g.gather(flat, positions), false));
         }
         "csr_extract_v" => places.iter().map(|k| (k % columns + 1) as f64).collect(),
         _ => {

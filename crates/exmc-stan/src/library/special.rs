@@ -182,12 +182,12 @@ pub(super) fn by_integer(
     kinds.dedup();
     let mut count = 0;
     for kind in kinds {
-        let own: Vec<usize> = (0..orders.len()).filter(|k| orders[*k] == kind).collect();
-        for at in &own {
-            places[*at] = count as f64;
+        let matching: Vec<usize> = (0..orders.len()).filter(|k| orders[*k] == kind).collect();
+        for position in &matching {
+            places[*position] = count as f64;
             count += 1;
         }
-        let index = Tensor::int([own.len()], own.iter().map(|k| *k as f64).collect::<Vec<f64>>());
+        let index = Tensor::int([matching.len()], matching.iter().map(|k| *k as f64).collect::<Vec<f64>>());
         let index = g.constant(index.expect("positions are integers"));
         let chosen = g.gather(numbers, index);
         pieces.push(formula(g, kind, chosen));

@@ -261,11 +261,11 @@ impl Lowering<'_> {
         self.touch_sums(id, home, &order, each)?;
         // Elements in ascending order, but what one step adds to stands together.
         let mut elements: Vec<u32> = (0..seen.len() as u32).collect();
-        if let Some(of) = &mut of_steps
+        if let Some(steps) = &mut of_steps
             && !planted(Fault::StepTwiceInLayout)
         {
-            elements.sort_by_key(|k| of[*k as usize]);
-            of.sort_unstable();
+            elements.sort_by_key(|k| steps[*k as usize]);
+            steps.sort_unstable();
         }
         let mut ranks = vec![0; seen.len()];
         elements.iter().zip(0..).for_each(|(k, rank)| ranks[*k as usize] = rank);
@@ -278,9 +278,9 @@ impl Lowering<'_> {
         let spread = |k: u32| if total.lanes { k } else { k % each as u32 };
         let positions: Vec<u32> = order.iter().map(|(_, k)| spread(*k)).collect();
         let old = match &of_steps {
-            Some(of) => {
-                let old = self.read_in_steps(id, seen.clone(), of, &[seen.len()])?;
-                self.written_by_steps(id, &seen, of);
+            Some(steps) => {
+                let old = self.read_in_steps(id, seen.clone(), steps, &[seen.len()])?;
+                self.written_by_steps(id, &seen, steps);
                 LaneValue { lanes: false, ..old }
             }
             None => {
@@ -321,7 +321,7 @@ impl Lowering<'_> {
         let each = order.len() / count;
         let even = order.len().is_multiple_of(count)
             && (order.chunks(each).zip(0..))
-                .all(|(group, element)| group.iter().all(|(own, _)| *own == element));
+                .all(|(group, element)| group.iter().all(|(target, _)| *target == element));
         if even {
             let table = g.reshape(values, [count, each]);
             return g.reduce(Reduction::Sum, table, &[1]);

@@ -32,8 +32,8 @@ impl Lowering<'_> {
     /// The kinds in a function that is called with arguments of these.
     pub(super) fn kinds_inside(&self, function: FunctionId, arguments: &[bool]) -> Kinds {
         let all = &self.context.program.function(function).arguments;
-        let of = all.iter().zip(arguments).filter(|(_, is_parameter)| **is_parameter);
-        let arguments: Arc<[VariableId]> = of.map(|(argument, _)| argument.variable).collect();
+        let parameters = all.iter().zip(arguments).filter(|(_, is_parameter)| **is_parameter);
+        let arguments: Arc<[VariableId]> = parameters.map(|(argument, _)| argument.variable).collect();
         Kinds { locals: !arguments.is_empty(), arguments }
     }
 

@@ -223,14 +223,14 @@ impl LaneFlow {
         if let Some(left) = self.mask {
             return Some(left);
         }
-        let whole = |lanes: &LaneSet| match lanes {
+        let uniform_condition = |lanes: &LaneSet| match lanes {
             LaneSet::All => Some(Cond::Always),
             lanes => lanes.is_none().then_some(Cond::Never),
         };
         Some(Left {
-            next: whole(&self.next)?,
-            continued: whole(&self.continued)?,
-            broke: whole(&self.broke)?,
+            next: uniform_condition(&self.next)?,
+            continued: uniform_condition(&self.continued)?,
+            broke: uniform_condition(&self.broke)?,
         })
     }
 

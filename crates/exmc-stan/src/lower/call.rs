@@ -174,7 +174,7 @@ impl Lowering<'_> {
         let (level, masks) = (self.depth(), self.env.masks.len());
         for (argument, value) in function.arguments.iter().zip(values) {
             let shape = value.shape(&self.sink.graph);
-            let storage = Storage::whole(level, masks, shape, value);
+            let storage = Storage::from_value(level, masks, shape, value);
             self.env.stores[argument.variable.0 as usize] = Some(storage);
         }
         let inside = function.name.ends_with("_lp") && self.proportional();
@@ -239,7 +239,7 @@ impl Lowering<'_> {
             return self.give_slots_back(slots, span);
         }
         if plain {
-            let storage = Storage::whole(level, masks, shape, value);
+            let storage = Storage::from_value(level, masks, shape, value);
             if let Some(frame) = self.env.frames.last_mut() {
                 frame.result = Some(storage);
             }
@@ -272,8 +272,8 @@ impl Lowering<'_> {
             let old = LaneValue { form, lanes: spread };
             value = self.blend(&mask, &value, &old);
         }
-        let own = value.lanes;
-        let offset = |k: usize| if own { k as u32 } else { (k % size.max(1)) as u32 };
+        let has_lanes = value.lanes;
+        let offset = |k: usize| if has_lanes { k as u32 } else { (k % size.max(1)) as u32 };
         storage.write(count, &flat, source_of(&value), offset);
         if let Some(frame) = self.env.frames.last_mut() {
             frame.result = Some(storage);

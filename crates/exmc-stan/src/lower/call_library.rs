@@ -93,7 +93,7 @@ impl Lowering<'_> {
                 let values = evaluate(&scratch, &[output.node], &|_| None)
                     .map_err(|error| runtime(span, error.to_string()))?;
                 let value = from_tensor(&values[0], holds_ints(returns));
-                let value = if holds_ints(returns) { whole(value) } else { value };
+                let value = if holds_ints(returns) { to_ints(value) } else { value };
                 Ok(LaneValue { form: Form::Known(value), lanes: output.batched })
             }
             Err(LibraryError::Unbatchable | LibraryError::Unsupported(_))
@@ -261,7 +261,7 @@ pub(super) fn is_density(name: &str) -> bool {
     .any(|suffix| name.ends_with(suffix))
 }
 
-fn whole(value: Value) -> Value {
+fn to_ints(value: Value) -> Value {
     match value {
         Value::Real(x) => Value::Int(x as i64),
         Value::Reals(n) => {

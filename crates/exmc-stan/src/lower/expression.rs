@@ -405,7 +405,7 @@ fn scalars(
     {
         let mut result = Vec::with_capacity(n);
         for k in 0..n {
-            result.push(whole(op, x[k * i], y[k * j])?);
+            result.push(int_binary(op, x[k * i], y[k * j])?);
         }
         return Ok(Some(int_value(&shape, result)));
     }
@@ -436,7 +436,7 @@ fn scalars(
     }
 }
 
-fn whole(op: BinaryOp, x: i64, y: i64) -> Result<i64, String> {
+fn int_binary(op: BinaryOp, x: i64, y: i64) -> Result<i64, String> {
     let overflow = || format!("integer overflow: {x} {} {y} is beyond 32 bits", op.symbol());
     let value = match op {
         BinaryOp::Add => x.checked_add(y),

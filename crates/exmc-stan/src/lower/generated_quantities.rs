@@ -122,11 +122,11 @@ fn lower_part(
     lowering.outputs(split, &slots, (parameters, dim))
 }
 
-fn place_of(stop: &Abort, whole: Span) -> Span {
+fn place_of(stop: &Abort, statement_span: Span) -> Span {
     match stop {
         Abort::Mistake(diagnostic) => diagnostic.span,
         Abort::Symbolic { span } | Abort::Ragged { span, .. } => *span,
-        Abort::Carried { .. } | Abort::Unprepared | Abort::Crowded { .. } => whole,
+        Abort::Carried { .. } | Abort::Unprepared | Abort::Crowded { .. } => statement_span,
     }
 }
 
@@ -225,7 +225,7 @@ impl Lowering<'_> {
             parameters.push((input, offset));
             offset += len;
             let value = LaneValue::node(input, false);
-            self.env.stores[id.0 as usize] = readable.then(|| Storage::whole(0, 0, shape, value));
+            self.env.stores[id.0 as usize] = readable.then(|| Storage::from_value(0, 0, shape, value));
         }
         (parameters, offset)
     }
@@ -257,14 +257,14 @@ impl Lowering<'_> {
         }
         let mut roots: Vec<NodeId> = vec![failed];
         roots.extend(trace.iter().map(|entry| entry.node));
-        let own = roots.len();
+        let first_parameter = roots.len();
         roots.extend(parameters.iter().map(|(node, _)| *node));
         if self.sink.rolled {
             self.sink.graph.retain(&mut roots);
         }
         let parameters =
-            roots[own..].iter().copied().zip(parameters.iter().map(|(_, at)| *at)).collect();
-        let outputs = roots[1..own].to_vec();
+            roots[first_parameter..].iter().copied().zip(parameters.iter().map(|(_, offset)| *offset)).collect();
+        let outputs = roots[1..first_parameter].to_vec();
         Ok(LoweredQuantities { graph: self.sink.graph, parameters, dim, failed: roots[0], outputs })
     }
 }

@@ -16,9 +16,9 @@ use crate::value::Value;
 /// One evaluated index, positions from 0.
 enum Chosen {
     /// One element; one number a lane if `lanes`.
-    One { at: Vec<u32>, lanes: bool },
+    One { positions: Vec<u32>, lanes: bool },
     /// Several elements, `len` of them a lane.
-    Many { len: usize, at: Vec<u32>, lanes: bool },
+    Many { len: usize, positions: Vec<u32>, lanes: bool },
 }
 
 impl Lowering<'_> {
@@ -93,7 +93,7 @@ impl Lowering<'_> {
             addresses = self.narrow(&addresses, step, span)?;
         }
         let addresses = addresses.finish(self.lane_count()).shared();
-        let storage = Storage::whole(level, 0, shape, value);
+        let storage = Storage::from_value(level, 0, shape, value);
         let full = addresses.full_shape(self.lane_count());
         let form = storage.read(&mut self.sink.graph, &addresses.flat, &full);
         Ok(LaneValue {
@@ -203,7 +203,7 @@ impl Lowering<'_> {
             let node = self.bare(node);
             match self.parts(node) {
                 _ if node == condition => return Some(true),
-                (Op::Unary(Unary::Not), &[of]) if self.bare(of) == condition => return Some(false),
+                (Op::Unary(Unary::Not), &[argument]) if self.bare(argument) == condition => return Some(false),
                 (Op::Binary(Binary::And), args) => open.extend(args),
                 _ => {}
             }
@@ -234,8 +234,8 @@ impl Lowering<'_> {
     fn bare(&self, mut node: NodeId) -> NodeId {
         loop {
             match self.parts(node) {
-                (Op::Reshape(_), &[of]) => node = of,
-                (Op::Broadcast(_), &[of]) if self.sink.graph.shape(of).len() == 1 => node = of,
+                (Op::Reshape(_), &[argument]) => node = argument,
+                (Op::Broadcast(_), &[argument]) if self.sink.graph.shape(argument).len() == 1 => node = argument,
                 _ => return node,
             }
         }
@@ -378,40 +378,40 @@ impl Lowering<'_> {
         }
         shape.extend(rest);
         let strides = Shape::from(from.shape.as_slice()).strides();
-        let whole: usize = from.shape.iter().product();
-        let mut at = vec![0_u32; if spread { lanes } else { 1 }];
+        let size: usize = from.shape.iter().product();
+        let mut flat_positions = vec![0_u32; if spread { lanes } else { 1 }];
         let mut width = 1;
         for (c, stride) in chosen.iter().zip(&strides) {
-            let (len, positions, own) = match c {
-                Chosen::One { at, lanes } => (1, at, *lanes),
-                Chosen::Many { len, at, lanes } => (*len, at, *lanes),
+            let (len, positions, per_lane) = match c {
+                Chosen::One { positions, lanes } => (1, positions, *lanes),
+                Chosen::Many { len, positions, lanes } => (*len, positions, *lanes),
             };
-            at = outer_sums(&at, width, positions, len, own, *stride as u32);
+            flat_positions = outer_sums(&flat_positions, width, positions, len, per_lane, *stride as u32);
             width *= len;
         }
         if inner != 1 {
-            let mut all = Vec::with_capacity(at.len() * inner);
-            at.iter().for_each(|start| all.extend(*start..start + inner as u32));
-            at = all;
+            let mut all = Vec::with_capacity(flat_positions.len() * inner);
+            flat_positions.iter().for_each(|start| all.extend(*start..start + inner as u32));
+            flat_positions = all;
             width *= inner;
         }
-        let lane_rows = at.chunks_mut(width.max(1)).enumerate();
+        let lane_rows = flat_positions.chunks_mut(width.max(1)).enumerate();
         let offsets = match (&from.flat, &from.base) {
-            (None, None) => at,
+            (None, None) => flat_positions,
             (None, Some(base)) => {
                 for (lane, row) in lane_rows {
-                    let first = base[lane] * whole as u32;
+                    let first = base[lane] * size as u32;
                     row.iter_mut().for_each(|position| *position += first);
                 }
-                at
+                flat_positions
             }
             (Some(flat), base) => {
                 for (lane, row) in lane_rows {
-                    let first = if base.is_some() { lane * whole } else { 0 };
+                    let first = if base.is_some() { lane * size } else { 0 };
                     row.iter_mut()
                         .for_each(|position| *position = flat[first + *position as usize]);
                 }
-                at
+                flat_positions
             }
         };
         let base = spread.then(|| (0..lanes as u32).collect());
@@ -422,17 +422,17 @@ impl Lowering<'_> {
         match index {
             Index::Single(expr) => {
                 let value = self.evaluate(expr)?;
-                let at = self.positions(&value, extent, expr.span)?;
-                Ok(Chosen::One { at, lanes: value.lanes })
+                let positions = self.positions(&value, extent, expr.span)?;
+                Ok(Chosen::One { positions, lanes: value.lanes })
             }
             Index::Multiple(expr) => {
                 let value = self.evaluate(expr)?;
-                let at = self.positions(&value, extent, expr.span)?;
+                let positions = self.positions(&value, extent, expr.span)?;
                 let len = value.shape(&self.sink.graph).iter().product();
-                Ok(Chosen::Many { len, at, lanes: value.lanes })
+                Ok(Chosen::Many { len, positions, lanes: value.lanes })
             }
             Index::Range(None, None) => {
-                Ok(Chosen::Many { len: extent, at: (0..extent as u32).collect(), lanes: false })
+                Ok(Chosen::Many { len: extent, positions: (0..extent as u32).collect(), lanes: false })
             }
             Index::Range(low, high) => {
                 let low = low.as_ref().map(|e| self.evaluate(e)).transpose()?;
@@ -457,8 +457,8 @@ impl Lowering<'_> {
                 let early = |low: i64| i64::from(planted(Fault::RangeOffByOne) && low > 1);
                 let first = low.iter().map(|low| low - early(*low));
                 let numbers: Vec<i64> = first.flat_map(|low| low..low + len as i64).collect();
-                let at = self.places(&numbers, lanes, extent, span)?;
-                Ok(Chosen::Many { len, at, lanes })
+                let positions = self.places(&numbers, lanes, extent, span)?;
+                Ok(Chosen::Many { len, positions, lanes })
             }
         }
     }
@@ -503,17 +503,17 @@ impl Lowering<'_> {
 }
 
 /// Sums of every number, in rows of `width`, and every one of `len` positions times a stride; the
-/// positions are those of the row if `own`, else the same for all rows.
+/// positions are those of the row if `per_row`, else the same for all rows.
 fn outer_sums(
     numbers: &[u32],
     width: usize,
     positions: &[u32],
     len: usize,
-    own: bool,
+    per_row: bool,
     stride: u32,
 ) -> Vec<u32> {
     if width == 1 && len == 1 {
-        if own {
+        if per_row {
             return numbers.iter().zip(positions).map(|(n, p)| n + p * stride).collect();
         }
         let shift = positions[0] * stride;
@@ -521,7 +521,7 @@ fn outer_sums(
     }
     let mut sums = Vec::with_capacity(numbers.len() * len);
     for (k, row) in numbers.chunks(width.max(1)).enumerate() {
-        let start = if own { k * len } else { 0 };
+        let start = if per_row { k * len } else { 0 };
         let here = &positions[start..start + len];
         if let [only] = here {
             let shift = only * stride;

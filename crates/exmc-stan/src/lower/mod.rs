@@ -265,10 +265,10 @@ struct Lowering<'p> {
 }
 
 impl<'p> Lowering<'p> {
-    /// `whole` is the program as it was checked, `program` the same without tuples of its own.
+    /// `full_program` is the program as checked, `program` the same without tuples of its own.
     fn new(
         program: &'p Program,
-        whole: &'p Program,
+        full_program: &'p Program,
         environment: &Environment,
         options: Options,
     ) -> Self {
@@ -276,14 +276,14 @@ impl<'p> Lowering<'p> {
         for (id, value) in environment.known() {
             let value = LaneValue::known(value.clone());
             let shape = value.full_shape(&Graph::new());
-            stores[id.0 as usize] = Some(Storage::whole(0, 0, shape, value));
+            stores[id.0 as usize] = Some(Storage::from_value(0, 0, shape, value));
         }
         let one_lane =
             IterationLanes { count: 1, up: std::sync::Arc::from([0_u32]), watched: None };
         Self {
             context: Context {
                 program,
-                host: Interpreter::new(whole, Settings::default()),
+                host: Interpreter::new(full_program, Settings::default()),
                 scratch: Environment::new(program),
                 options,
             },
@@ -301,10 +301,10 @@ impl<'p> Lowering<'p> {
     }
 
     fn finish(mut self, environment: &Environment, slots: &TupleSlots) -> LowerResult<StanLowered> {
-        let (program, whole) = (self.context.program, self.context.host.program());
+        let (program, full_program) = (self.context.program, self.context.host.program());
         self.parameters()?;
         let mut trace = Vec::new();
-        for declaration in &whole.parameters {
+        for declaration in &full_program.parameters {
             self.record(declaration, slots, &mut trace)?;
         }
         self.run_block(&program.transformed_parameters)?;
@@ -313,7 +313,7 @@ impl<'p> Lowering<'p> {
             self.check_declared(declaration)?;
         }
         let values_are_limited = !self.sink.limited_loops.is_empty();
-        for statement in &whole.transformed_parameters {
+        for statement in &full_program.transformed_parameters {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
             if values_are_limited {
                 break;
@@ -321,7 +321,7 @@ impl<'p> Lowering<'p> {
             self.record(declaration, slots, &mut trace)?;
         }
         self.run_block(&program.model)?;
-        let mut inverse = Self::new(program, whole, environment, Options::default()).inverse()?;
+        let mut inverse = Self::new(program, full_program, environment, Options::default()).inverse()?;
         self.non_centre(&mut trace, &mut inverse)?;
         let mut logp = self.sink.graph.scalar(0.0);
         for (_, node) in &self.env.terms.list {
@@ -331,7 +331,7 @@ impl<'p> Lowering<'p> {
             let never = self.sink.graph.scalar(f64::NEG_INFINITY);
             logp = self.sink.graph.select(holds, logp, never);
         }
-        let stan_order = stan_order::stan_order(&self.sink.layout, whole);
+        let stan_order = stan_order::stan_order(&self.sink.layout, full_program);
         let mut terms: Vec<Term> =
             self.env.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
         if self.sink.rolled {

@@ -34,9 +34,9 @@ impl Lowering<'_> {
         span: Span,
     ) -> LowerResult<LaneValue> {
         match slots.get(&id) {
-            Some(own) => {
-                let own = own.iter().map(|slot| self.value_of(*slot, slots, span));
-                Ok(LaneValue::tuple(own.collect::<LowerResult<Vec<_>>>()?))
+            Some(ids) => {
+                let values = ids.iter().map(|slot| self.value_of(*slot, slots, span));
+                Ok(LaneValue::tuple(values.collect::<LowerResult<Vec<_>>>()?))
             }
             None => self.read_whole(id, span),
         }
@@ -80,8 +80,8 @@ impl Lowering<'_> {
         });
         for k in places {
             let name = indexed(name, k, &shape);
-            for (part, at) in [("real", 2 * k), ("imag", 2 * k + 1)] {
-                let number = self.sink.graph.slice(flat, 0, at, at + 1);
+            for (part, offset) in [("real", 2 * k), ("imag", 2 * k + 1)] {
+                let number = self.sink.graph.slice(flat, 0, offset, offset + 1);
                 let number = self.sink.graph.reshape(number, exmc_graph::Shape::scalar());
                 self.record_node(format!("{name}.{part}"), number, trace);
             }

@@ -71,7 +71,7 @@ impl Lowering<'_> {
 
     fn set_parameter(&mut self, declaration: &Declaration, shape: &Shape, value: NodeId) {
         let value = LaneValue::node(value, false);
-        let storage = Storage::whole(0, 0, shape.extents().to_vec(), value);
+        let storage = Storage::from_value(0, 0, shape.extents().to_vec(), value);
         self.env.stores[declaration.variable.0 as usize] = Some(storage);
     }
 
@@ -199,12 +199,12 @@ impl Lowering<'_> {
     fn unconstrained_shape(&self, made: &Made, span: Span) -> LowerResult<Shape> {
         let How::Transform(transform, _) = &made.how else { return Ok(made.shape.clone()) };
         let extents = made.shape.extents();
-        let of = |shape: &Shape| transform.unconstrained_shape(shape).map_err(|m| runtime(span, m));
+        let free_shape = |shape: &Shape| transform.unconstrained_shape(shape).map_err(|m| runtime(span, m));
         if !of_matrix(transform) {
-            return of(&made.shape);
+            return free_shape(&made.shape);
         }
         let (arrays, matrix) = extents.split_at(made.arrays);
-        Ok(Shape::from(arrays).join(of(&Shape::from(matrix))?.extents()))
+        Ok(Shape::from(arrays).join(free_shape(&Shape::from(matrix))?.extents()))
     }
 }
 

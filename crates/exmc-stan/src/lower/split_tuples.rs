@@ -46,8 +46,8 @@ pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, TupleSl
         if let ((depth, Type::Tuple(types)), true) = (variable.ty.array_parts(), is_own(&variable))
         {
             let first = program.variables.len() as u32;
-            let own = (0..types.len() as u32).map(|j| VariableId(first + j)).collect();
-            slots.insert(VariableId(k as u32), own);
+            let slot_ids = (0..types.len() as u32).map(|j| VariableId(first + j)).collect();
+            slots.insert(VariableId(k as u32), slot_ids);
             program.variables.extend(types.iter().zip(1..).map(|(ty, number)| Variable {
                 name: format!("{}:{number}", variable.name).into(),
                 ty: ty.clone().array(depth),
@@ -102,7 +102,7 @@ impl Apart {
         match part {
             Part::Body(statement) => self.boxed(statement),
             Part::Block(list) => self.statements(list),
-            Part::Declaration(own) => parts_of_declaration(own, &mut |part| self.part(part)),
+            Part::Declaration(declaration) => parts_of_declaration(declaration, &mut |part| self.part(part)),
             Part::Target(target) => self.lvalue(target),
             Part::Expr(expr) => self.expr(expr),
         }
@@ -112,8 +112,8 @@ impl Apart {
         if let StatementKind::Declare(declaration) = &statement.kind {
             let (span, variable) = (statement.span, declaration.variable);
             let mut declaration = declaration.clone();
-            let whole = self.slots.contains_key(&variable);
-            let initial = if whole { declaration.initial.take() } else { None };
+            let is_split = self.slots.contains_key(&variable);
+            let initial = if is_split { declaration.initial.take() } else { None };
             let mut parts = Vec::new();
             self.declaration(declaration, &mut parts);
             let declared = |part| Statement::new(StatementKind::Declare(part), span);
@@ -159,8 +159,8 @@ impl Apart {
     fn lvalue(&self, target: &mut LValue) {
         match &mut target.kind {
             LValueKind::Path(id, path) => {
-                while let (Some(slots), Some(at)) = (self.slots.get(id), first_field(path)) {
-                    let Access::Field(k) = path.remove(at) else { continue };
+                while let (Some(slots), Some(position)) = (self.slots.get(id), first_field(path)) {
+                    let Access::Field(k) = path.remove(position) else { continue };
                     *id = slots[k];
                 }
                 parts_of_target(target, &mut |part| self.part(part));
@@ -196,10 +196,10 @@ impl Apart {
     fn value(&self, id: VariableId, steps: &[&[Index]], ty: &Type, span: Span) -> Expr {
         if let (Some(slots), (depth, Type::Tuple(types))) = (self.slots.get(&id), ty.array_parts())
         {
-            let of = |(slot, ty): (&VariableId, &Type)| {
+            let slot_value = |(slot, ty): (&VariableId, &Type)| {
                 self.value(*slot, steps, &ty.clone().array(depth), span)
             };
-            let kind = ExprKind::Tuple(slots.iter().zip(types).map(of).collect());
+            let kind = ExprKind::Tuple(slots.iter().zip(types).map(slot_value).collect());
             return Expr::new(kind, ty.clone(), span);
         }
         let variable = self.variables[id.0 as usize].ty.clone();

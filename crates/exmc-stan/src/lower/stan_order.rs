@@ -22,14 +22,14 @@ fn places(
     depth: usize,
     entries: &mut std::slice::Iter<'_, LayoutEntry>,
 ) -> Vec<Vec<usize>> {
-    let (own, inner) = ty.array_parts();
+    let (array_depth, inner) = ty.array_parts();
     let outer = |entries: &std::slice::Iter<'_, LayoutEntry>| {
         let first = entries.as_slice().first();
         first.map_or(0, |e| e.unconstrained.extents().iter().take(depth).product::<usize>())
     };
     let outer = outer(entries);
     if let Type::Tuple(slots) = inner {
-        let columns: Vec<_> = slots.iter().map(|slot| places(slot, depth + own, entries)).collect();
+        let columns: Vec<_> = slots.iter().map(|slot| places(slot, depth + array_depth, entries)).collect();
         let count = columns.first().map_or(0, Vec::len);
         let rows: Vec<Vec<usize>> = (0..count)
             .map(|k| columns.iter().flat_map(|column| column[k].iter().copied()).collect())
@@ -49,7 +49,7 @@ fn places(
         _ => None,
     };
     let size = extents.iter().skip(depth).product::<usize>();
-    let of = |k: usize| -> Vec<usize> {
+    let free_positions = |k: usize| -> Vec<usize> {
         let start = entry.offset + k * size;
         let Some((rows, columns, parts)) = matrix else { return (start..start + size).collect() };
         let one = rows * columns * parts;
@@ -57,12 +57,12 @@ fn places(
         for first in (start..start + size).step_by(one.max(1)) {
             for j in 0..columns {
                 for i in 0..rows {
-                    let at = first + (i * columns + j) * parts;
-                    found.extend(at..at + parts);
+                    let element_start = first + (i * columns + j) * parts;
+                    found.extend(element_start..element_start + parts);
                 }
             }
         }
         found
     };
-    (0..outer).map(of).collect()
+    (0..outer).map(free_positions).collect()
 }

@@ -130,7 +130,7 @@ impl Lowering<'_> {
             ty if matches!(ty.array_parts().1, Type::Tuple(_)) => LaneValue::tuple(Vec::new()),
             ty => unset(ty, &shape),
         };
-        let storage = Storage::whole(self.depth(), self.env.masks.len(), shape, value);
+        let storage = Storage::from_value(self.depth(), self.env.masks.len(), shape, value);
         self.env.stores[declaration.variable.0 as usize] = Some(storage);
         if let Some(initial) = &declaration.initial {
             let value = self.evaluate(initial)?;
@@ -278,7 +278,7 @@ impl Lowering<'_> {
             .iter()
             .flat_map(|lane| (0..size as u32).map(move |e| lane * size as u32 + e))
             .collect();
-        let storage = Storage::whole(level, 0, shape.clone(), value);
+        let storage = Storage::from_value(level, 0, shape.clone(), value);
         let full: Vec<usize> = std::iter::once(map.len()).chain(shape).collect();
         let form = storage.read(&mut self.sink.graph, &flat, &full);
         LaneValue { form: form.expect("a whole value has all elements"), lanes: true }

@@ -84,9 +84,9 @@ impl Lowering<'_> {
         &mut self,
         (id, path): (VariableId, &[Access]),
         value: LaneValue,
-        (span, at): (Span, Span),
+        (span, index_span): (Span, Span),
     ) -> LowerResult<()> {
-        let mut indices = in_one(path).ok_or(Abort::Symbolic { span: at })?;
+        let mut indices = in_one(path).ok_or(Abort::Symbolic { span: index_span })?;
         let (mut symbolic, mut axis) = (Vec::new(), 0);
         for index in &mut indices {
             match index {
@@ -110,7 +110,7 @@ impl Lowering<'_> {
         let path = [Access::Index(indices)];
         let addresses = self.path_addresses(id, &path, span)?;
         let shape = addresses.shape.clone();
-        let is_symbolic = |axis: &usize| symbolic.iter().any(|(own, _)| own == axis);
+        let is_symbolic = |axis: &usize| symbolic.iter().any(|(symbolic_axis, _)| symbolic_axis == axis);
         let kept: Vec<usize> =
             (0..shape.len()).filter(|axis| !is_symbolic(axis)).map(|axis| shape[axis]).collect();
         let found = value.shape(&self.sink.graph);
@@ -125,12 +125,12 @@ impl Lowering<'_> {
         let mut both = value.lanes || old.lanes;
         for (axis, chosen) in &symbolic {
             let is_chosen = self.meant_along(&shape, *axis, chosen);
-            self.require_found(is_chosen, chosen.lanes, shape[*axis], at)?;
+            self.require_found(is_chosen, chosen.lanes, shape[*axis], index_span)?;
             meant = self.sink.graph.and(meant, is_chosen);
             both |= chosen.lanes;
         }
         let lanes = self.lane_count();
-        let axis_of = |own: bool| own.then_some(lanes).into_iter();
+        let axis_of = |has_lanes: bool| has_lanes.then_some(lanes).into_iter();
         let spread: Vec<usize> = axis_of(value.lanes)
             .chain((0..shape.len()).map(|axis| if is_symbolic(&axis) { 1 } else { shape[axis] }))
             .collect();
@@ -146,18 +146,18 @@ impl Lowering<'_> {
     /// extent 1 but for that one.
     fn meant_along(&mut self, shape: &[usize], axis: usize, chosen: &LaneValue) -> NodeId {
         let lanes = self.lane_count();
-        let at = chosen.to_node(&mut self.sink.graph);
+        let index = chosen.to_node(&mut self.sink.graph);
         let g = &mut self.sink.graph;
         let ones = shape.iter().map(|_| 1);
-        let at_shape: Vec<usize> =
+        let index_shape: Vec<usize> =
             chosen.lanes.then_some(lanes).into_iter().chain(ones.clone()).collect();
-        let at = g.reshape(at, at_shape);
+        let index = g.reshape(index, index_shape);
         let mut along: Vec<usize> = ones.collect();
         along[axis] = shape[axis];
         let numbers: Vec<f64> = (1..=shape[axis]).map(|k| k as f64).collect();
         let numbers = Tensor::real(along, numbers).expect("one number for each element");
         let numbers = g.constant(numbers);
-        g.eq(at, numbers)
+        g.eq(index, numbers)
     }
 
     /// Requires that every index means an element: `is_chosen` has the lanes' axis if `batched`.
@@ -169,8 +169,8 @@ impl Lowering<'_> {
         span: Span,
     ) -> LowerResult<()> {
         let first = usize::from(batched);
-        let own: Vec<usize> = (first..self.sink.graph.shape(is_chosen).rank()).collect();
-        let holds = self.sink.graph.reduce(Reduction::Max, is_chosen, &own);
+        let element_axes: Vec<usize> = (first..self.sink.graph.shape(is_chosen).rank()).collect();
+        let holds = self.sink.graph.reduce(Reduction::Max, is_chosen, &element_axes);
         self.require_index(holds, batched, extent, span)
     }
 
@@ -206,20 +206,20 @@ impl Lowering<'_> {
         let wanted = index.value.shape(&self.sink.graph);
         let count: usize = wanted.iter().product();
         let lanes = self.lane_count();
-        let axis_of = |own: bool| own.then_some(lanes).into_iter();
-        let (node, at) =
+        let axis_of = |has_lanes: bool| has_lanes.then_some(lanes).into_iter();
+        let (node, index_node) =
             (x.to_node(&mut self.sink.graph), index.value.to_node(&mut self.sink.graph));
         let g = &mut self.sink.graph;
 
         let (outer, inner) = (before.iter().product(), after.iter().product());
         let table: Vec<usize> = axis_of(x.lanes).chain([outer, 1, extent, inner]).collect();
         let table = g.reshape(node, table);
-        let at_shape: Vec<usize> = axis_of(index.value.lanes).chain([1, count, 1, 1]).collect();
-        let at = g.reshape(at, at_shape);
+        let index_shape: Vec<usize> = axis_of(index.value.lanes).chain([1, count, 1, 1]).collect();
+        let index_node = g.reshape(index_node, index_shape);
         let numbers: Vec<f64> = (1..=extent).map(|k| k as f64).collect();
         let numbers = Tensor::real([extent, 1], numbers).expect("one number for each element");
         let numbers = g.constant(numbers);
-        let is_chosen = g.eq(at, numbers);
+        let is_chosen = g.eq(index_node, numbers);
         let zero = g.scalar(0.0);
         let terms = g.select(is_chosen, table, zero);
         let both = x.lanes || index.value.lanes;
@@ -237,8 +237,8 @@ impl Lowering<'_> {
         let last = axes.len() - 2;
         let found = g.reduce(Reduction::Max, is_chosen, &[last]);
         let batched = index.value.lanes;
-        let own: Vec<usize> = (usize::from(batched)..g.shape(found).rank()).collect();
-        let holds = g.reduce(Reduction::Min, found, &own);
+        let element_axes: Vec<usize> = (usize::from(batched)..g.shape(found).rank()).collect();
+        let holds = g.reduce(Reduction::Min, found, &element_axes);
         self.require_index(holds, batched, extent, span)?;
         Ok(LaneValue::node(sum, both))
     }

@@ -125,10 +125,10 @@ impl Lowering<'_> {
             let value = self.call_with(function, true, (plain, &kinds), span)?;
             let mut value = value.ok_or_else(|| unsupported(span, "a density without a value"))?;
             if let Some(truncation) = truncation {
-                let own = (value.to_node(&mut self.sink.graph), value.lanes);
+                let untruncated = (value.to_node(&mut self.sink.graph), value.lanes);
                 let mut checks = Vec::new();
                 let (node, lanes) =
-                    self.truncated(own, distribution, &values, truncation, &mut checks, span)?;
+                    self.truncated(untruncated, distribution, &values, truncation, &mut checks, span)?;
                 value = LaneValue::node(node, lanes);
             }
             self.add_to_target(&value, "~", span);
@@ -249,8 +249,8 @@ impl Lowering<'_> {
         let mut tail = |this: &mut Self, limit: &(LaneValue, Type), suffix: &str| {
             let mut args = vec![limit.clone()];
             args.extend_from_slice(&values[1..]);
-            let own = if suffix == "_lcdf" { truncation.user_lcdf } else { truncation.user_lccdf };
-            if let Some(function) = own {
+            let user_tail = if suffix == "_lcdf" { truncation.user_lcdf } else { truncation.user_lccdf };
+            if let Some(function) = user_tail {
                 let args = args.into_iter().map(|(value, _)| value).collect();
                 let value = this.call_with(function, false, (args, &[]), span)?;
                 let value = value.ok_or_else(|| unsupported(span, "a tail without a value"))?;
@@ -315,12 +315,12 @@ impl Lowering<'_> {
     /// Two nodes stretched to meet, with or without lanes.
     pub(super) fn meet(&mut self, a: (NodeId, bool), b: (NodeId, bool)) -> (NodeId, NodeId, bool) {
         let lanes = a.1 || b.1;
-        let rank = |this: &Self, (node, own): (NodeId, bool)| {
-            this.sink.graph.shape(node).rank() - usize::from(own)
+        let rank = |this: &Self, (node, has_lanes): (NodeId, bool)| {
+            this.sink.graph.shape(node).rank() - usize::from(has_lanes)
         };
         let most = rank(self, a).max(rank(self, b));
-        let mut widen = |(node, own): (NodeId, bool)| {
-            if !own {
+        let mut widen = |(node, has_lanes): (NodeId, bool)| {
+            if !has_lanes {
                 return node;
             }
             let extents = self.sink.graph.shape(node).extents().to_vec();

@@ -33,55 +33,55 @@ const SIZES: &[&str] = &["rows", "cols", "size", "num_elements", "dims"];
 /// The dependence of each variable of a program.
 #[derive(Debug)]
 pub(super) struct Dependence {
-    of: Vec<Flags>,
+    flags: Vec<Flags>,
     /// Numbers that are sizes or ends of loops somewhere.
     sizes: BTreeSet<VariableId>,
 }
 
 impl Dependence {
     pub(super) fn new(program: &Program) -> Self {
-        let of = |scope: Scope| Flags {
+        let flags_of_scope = |scope: Scope| Flags {
             parameter: scope == Scope::Parameters,
             data: matches!(scope, Scope::Data | Scope::TransformedData),
         };
-        let of = program.variables.iter().map(|variable| of(variable.scope)).collect();
-        let mut own = Self { of, sizes: sizes(program) };
+        let flags = program.variables.iter().map(|variable| flags_of_scope(variable.scope)).collect();
+        let mut dependence = Self { flags, sizes: sizes(program) };
         loop {
-            let before = own.of.clone();
-            own.assign(&program.transformed_parameters, false);
-            own.assign(&program.model, false);
-            if own.of == before {
-                return own;
+            let before = dependence.flags.clone();
+            dependence.assign(&program.transformed_parameters, false);
+            dependence.assign(&program.model, false);
+            if dependence.flags == before {
+                return dependence;
             }
         }
     }
 
     /// What an expression depends on. A size is no data, and an index only chooses.
-    pub(super) fn of(&self, e: &Expr) -> Flags {
-        let of = |e: &Expr| self.of(e);
+    pub(super) fn flags_of(&self, e: &Expr) -> Flags {
+        let flags_of = |e: &Expr| self.flags_of(e);
         match &e.kind {
             ExprKind::Variable(id) => {
-                let own = self.of[id.0 as usize];
-                Flags { data: own.data && !self.sizes.contains(id), ..own }
+                let flags = self.flags[id.0 as usize];
+                Flags { data: flags.data && !self.sizes.contains(id), ..flags }
             }
             ExprKind::Target => Flags { parameter: true, data: false },
             ExprKind::Index(base, indices) => {
-                Flags { parameter: self.is_chosen(indices), data: false } | of(base)
+                Flags { parameter: self.is_chosen(indices), data: false } | flags_of(base)
             }
             ExprKind::Call(Callee::Library(name), args) if SIZES.contains(&&**name) => {
-                let parameter = args.iter().any(|arg| of(arg).parameter && arg.ty == Type::Int);
+                let parameter = args.iter().any(|arg| flags_of(arg).parameter && arg.ty == Type::Int);
                 Flags { parameter, data: false }
             }
             ExprKind::Call(_, all)
             | ExprKind::Array(all)
             | ExprKind::RowVector(all)
-            | ExprKind::Tuple(all) => all.iter().map(of).fold(Flags::default(), BitOr::bitor),
+            | ExprKind::Tuple(all) => all.iter().map(flags_of).fold(Flags::default(), BitOr::bitor),
             ExprKind::Unary(_, a)
             | ExprKind::Transpose(a)
             | ExprKind::Promote(a)
-            | ExprKind::Field(a, _) => of(a),
-            ExprKind::Binary(_, a, b) => of(a) | of(b),
-            ExprKind::Conditional(condition, a, b) => of(condition) | of(a) | of(b),
+            | ExprKind::Field(a, _) => flags_of(a),
+            ExprKind::Binary(_, a, b) => flags_of(a) | flags_of(b),
+            ExprKind::Conditional(condition, a, b) => flags_of(condition) | flags_of(a) | flags_of(b),
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Imaginary(_)
@@ -92,7 +92,7 @@ impl Dependence {
 
     /// Whether an expression differs among draws.
     pub(super) fn varies(&self, e: &Expr) -> bool {
-        self.of(e).parameter
+        self.flags_of(e).parameter
     }
 
     /// Whether an expression reads data, sizes included, or what was computed from them.
@@ -101,7 +101,7 @@ impl Dependence {
         visit_expr(e, &mut |node| {
             match node {
                 Node::Expr(Expr { kind: ExprKind::Variable(id), .. }) => {
-                    found |= self.of[id.0 as usize].data;
+                    found |= self.flags[id.0 as usize].data;
                 }
                 // An index is no outcome.
                 Node::Expr(Expr { kind: ExprKind::Index(base, _), .. }) => {
@@ -138,8 +138,8 @@ impl Dependence {
     }
 
     fn add(&mut self, id: VariableId, flags: Flags) {
-        let own = &mut self.of[id.0 as usize];
-        *own = *own | flags;
+        let entry = &mut self.flags[id.0 as usize];
+        *entry = *entry | flags;
     }
 
     /// Notes what statements assign; `under` says whether it depends on parameters that they run.
@@ -152,11 +152,11 @@ impl Dependence {
         match &statement.kind {
             StatementKind::Declare(declaration) => {
                 if let Some(initial) = &declaration.initial {
-                    self.add(declaration.variable, self.of(initial) | depends(under));
+                    self.add(declaration.variable, self.flags_of(initial) | depends(under));
                 }
             }
             StatementKind::Assign { target, value, .. } => {
-                let flags = self.of(value) | depends(under);
+                let flags = self.flags_of(value) | depends(under);
                 self.write(target, flags);
             }
             StatementKind::If(condition, then, otherwise) => {
@@ -177,7 +177,7 @@ impl Dependence {
             }
             StatementKind::ForEach { variable, over, body } => {
                 let under = under || self.leaves_early(body, under);
-                self.add(*variable, self.of(over));
+                self.add(*variable, self.flags_of(over));
                 self.assign_one(body, under);
             }
             StatementKind::Block(all) | StatementKind::Profile(_, all) => self.assign(all, under),

@@ -148,13 +148,13 @@ impl Walk<'_> {
         terms: Vec<Option<Term>>,
         under: bool,
     ) -> Option<Statement> {
-        let mut own: Vec<Observed> = Vec::new();
+        let mut kept: Vec<Observed> = Vec::new();
         for term in terms.into_iter().flatten() {
             if let Term::Observed(observed) = term {
-                own.push(*observed);
+                kept.push(*observed);
             }
         }
-        if own.is_empty() {
+        if kept.is_empty() {
             return None;
         }
         let span = statement.span;
@@ -163,9 +163,9 @@ impl Walk<'_> {
             self.refusals.push(refusal(span, message));
             return None;
         }
-        own.iter_mut().for_each(|observed| observed.statement = self.spans.len());
+        kept.iter_mut().for_each(|observed| observed.statement = self.spans.len());
         self.spans.push(span);
-        if self.observed.insert(span, own).is_some() {
+        if self.observed.insert(span, kept).is_some() {
             let message = "the text of this statement on data is included more than once";
             self.refusals.push(refusal(span, message));
         }
@@ -275,7 +275,7 @@ impl Walk<'_> {
     ) -> Option<Term> {
         let ExprKind::Call(callee, args) = &call.kind else { return None };
         let Some((outcome, rest)) = args.split_first() else { return Some(Term::Prior) };
-        let flags = self.dependence.of(outcome);
+        let flags = self.dependence.flags_of(outcome);
         let text = self.text(outcome.span);
         if flags.parameter && !flags.data {
             return Some(Term::Prior);
@@ -326,7 +326,7 @@ impl Walk<'_> {
 
     /// A term that is not a density alone: a prior if it has nothing to do with data.
     fn other(&mut self, e: &Expr) -> Option<Term> {
-        let flags = self.dependence.of(e);
+        let flags = self.dependence.flags_of(e);
         if !flags.parameter {
             return Some(Term::Prior);
         }

@@ -50,10 +50,10 @@ pub struct StatementTerms {
 }
 
 impl Layout {
-    pub(super) fn of(own: &Observations, observer: Observer) -> Self {
-        let sources = &own.program.sources;
+    pub(super) fn of(observed_model: &Observations, observer: Observer) -> Self {
+        let sources = &observed_model.program.sources;
         let is_joint = |k: usize| {
-            let mut all = own.observed.values().flatten();
+            let mut all = observed_model.observed.values().flatten();
             let joins = |o: &Observed| o.event_rank.is_none() && o.outcome_rank() > 0;
             all.any(|observed| observed.statement == k && joins(observed))
         };
@@ -61,26 +61,26 @@ impl Layout {
             span: *span,
             line: sources.files().get(span.file as usize).map_or(0, |f| f.place(span.start).line),
             text: one_line(sources.text(*span)),
-            terms: observer.statements.iter().filter(|of| **of == k).count(),
+            terms: observer.statements.iter().filter(|statement_index| **statement_index == k).count(),
             is_joint: is_joint(k),
         };
-        let statements = own.spans.iter().enumerate().map(statement).collect();
+        let statements = observed_model.spans.iter().enumerate().map(statement).collect();
         let numbers: BTreeMap<&Key, usize> = observer.keys.iter().map(|key| (key, 0)).collect();
         let numbers: BTreeMap<&Key, usize> =
             numbers.into_keys().enumerate().map(|(number, key)| (key, number)).collect();
         let slots = observer.keys.iter().map(|key| numbers[key]).collect();
-        let variable = |id: &VariableId| own.program.variable(*id).name.to_string();
+        let variable = |id: &VariableId| observed_model.program.variable(*id).name.to_string();
         let observation = |key: &&Key| {
-            let (of, index) = match key {
+            let (observed_name, index) = match key {
                 Key::Element(id, index) => (variable(id), index.clone()),
                 Key::Outcome(label, number) => (label.to_string(), vec![*number]),
             };
             let numbers: Vec<String> = index.iter().map(usize::to_string).collect();
             let name = match index.is_empty() {
-                true => of.clone(),
-                false => format!("{of}[{}]", numbers.join(",")),
+                true => observed_name.clone(),
+                false => format!("{observed_name}[{}]", numbers.join(",")),
             };
-            Observation { of, name, index }
+            Observation { of: observed_name, name, index }
         };
         let observations = numbers.keys().map(observation).collect();
         Self { observations, statements, slots, of_terms: observer.statements.clone() }

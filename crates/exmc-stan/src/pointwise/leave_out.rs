@@ -36,8 +36,8 @@ impl Observations {
             prefix.push('_');
         }
         for (k, span) in self.spans.iter().enumerate() {
-            let own = (0..layout.slots.len()).filter(|term| layout.of_terms[*term] == k);
-            let terms: Vec<usize> = own.map(|term| layout.slots[term]).collect();
+            let statement_terms = (0..layout.slots.len()).filter(|term| layout.of_terms[*term] == k);
+            let terms: Vec<usize> = statement_terms.map(|term| layout.slots[term]).collect();
             if !terms.iter().any(|observation| left_out.contains(observation)) {
                 continue;
             }
@@ -165,9 +165,9 @@ fn indices(outcome: &Expr) -> Option<Vec<Index>> {
             [arg] => indices(arg),
             _ => None,
         },
-        ExprKind::Index(base, own) => {
+        ExprKind::Index(base, outer_indices) => {
             let mut all = indices(base)?;
-            all.extend(own.iter().cloned());
+            all.extend(outer_indices.iter().cloned());
             Some(all)
         }
         _ => None,
@@ -177,12 +177,12 @@ fn indices(outcome: &Expr) -> Option<Vec<Index>> {
 /// Puts a declaration first in transformed data.
 fn declare(tree: &mut tree::Program, text: &str) {
     let text = format!("transformed data {{ {text} }}");
-    let (own, _) = parse(&mut Sources::single("left out", text), &mut NoIncludes);
-    let own = own.transformed_data.into_iter().flat_map(|block| block.statements);
+    let (parsed, _) = parse(&mut Sources::single("left out", text), &mut NoIncludes);
+    let new_statements = parsed.transformed_data.into_iter().flat_map(|block| block.statements);
     let block = tree
         .transformed_data
         .get_or_insert_with(|| Block { statements: Vec::new(), span: Span::default() });
-    block.statements.splice(0..0, own);
+    block.statements.splice(0..0, new_statements);
 }
 
 struct Rewrite<'a> {
@@ -223,15 +223,15 @@ impl Rewrite<'_> {
 
     fn changed(&self, mut statement: Statement, in_loop: bool) -> Option<Statement> {
         let span = statement.span;
-        let at = |kind| Expr { kind, span };
+        let expr_of = |kind| Expr { kind, span };
         match &self.change {
             Change::Condition(None) => {
                 Some(Statement { kind: StatementKind::Block(Vec::new()), span })
             }
             Change::Condition(Some((name, _))) => {
-                let name = at(ExprKind::Name(Name { text: name.as_str().into(), span }));
+                let name = expr_of(ExprKind::Name(Name { text: name.as_str().into(), span }));
                 let indices = indices(arguments(&mut statement)?.into_iter().next()?)?;
-                let condition = at(ExprKind::Index(Box::new(name), indices));
+                let condition = expr_of(ExprKind::Index(Box::new(name), indices));
                 let then = Box::new(statement);
                 Some(Statement {
                     kind: StatementKind::If { condition, then, otherwise: None },
@@ -249,16 +249,16 @@ impl Rewrite<'_> {
                 };
                 let (distribution, _) = name.rsplit_once('_')?;
                 let kept: Vec<Expr> =
-                    kept.iter().map(|k| at(ExprKind::Int(k.to_string().into()))).collect();
+                    kept.iter().map(|k| expr_of(ExprKind::Int(k.to_string().into()))).collect();
                 let args = arguments(&mut statement)?;
                 if args.len() != types.len() {
                     return None;
                 }
                 for (k, (arg, typed)) in args.into_iter().zip(types).enumerate() {
                     if self.observed.varies(k, distribution, &typed.ty) {
-                        let kept = Index::Expr(at(ExprKind::Array(kept.clone())));
-                        let whole = Box::new(arg.clone());
-                        *arg = at(ExprKind::Index(whole, vec![kept]));
+                        let kept = Index::Expr(expr_of(ExprKind::Array(kept.clone())));
+                        let full_argument = Box::new(arg.clone());
+                        *arg = expr_of(ExprKind::Index(full_argument, vec![kept]));
                     }
                 }
                 Some(statement)

@@ -92,12 +92,12 @@ impl Observations {
         let on: Vec<VariableId> = all
             .map(|observed| observed.place.as_ref().map(|place| place.0))
             .collect::<Option<_>>()?;
-        let own = self.program.data.iter().map(|declaration| declaration.variable);
-        let own: Vec<VariableId> = own.collect();
-        if !on.iter().all(|id| own.contains(id)) {
+        let data_variables = self.program.data.iter().map(|declaration| declaration.variable);
+        let data_variables: Vec<VariableId> = data_variables.collect();
+        if !on.iter().all(|id| data_variables.contains(id)) {
             return None;
         }
-        let named = own.into_iter().filter(|id| on.contains(id));
+        let named = data_variables.into_iter().filter(|id| on.contains(id));
         Some(named.map(|id| self.program.variable(id).name.to_string()).collect())
     }
 
@@ -154,7 +154,7 @@ impl Observations {
             Interpreter::new(&self.program, Settings::default()).with_densities(densities);
         host.observer = Some(Box::new(observer));
         let ran = host.run(env, &self.statements);
-        let mut observer = host.observer.take().map(|own| *own).unwrap_or_default();
+        let mut observer = host.observer.take().map(|boxed| *boxed).unwrap_or_default();
         caches.elements = std::mem::take(&mut observer.elements);
         caches.densities = host.into_densities();
         ran.map(|()| observer)

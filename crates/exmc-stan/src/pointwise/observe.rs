@@ -89,7 +89,7 @@ impl Interpreter<'_> {
         }
         let (all, is_naming) = (observer.observed.clone(), observer.is_naming);
         for observed in all.get(&statement.span).into_iter().flatten() {
-            let before = self.observer.as_ref().map_or(0, |own| own.terms.len());
+            let before = self.observer.as_ref().map_or(0, |observer| observer.terms.len());
             self.take_terms(env, observed)?;
             let Some(observer) = &mut self.observer else { continue };
             let count = observer.terms.len() - before;
@@ -181,7 +181,7 @@ impl Interpreter<'_> {
         let (lower, upper) = (limit(&limits.lower)?, limit(&limits.upper)?);
         let is_inside = |y: f64| lower.is_none_or(|l| y >= l) && upper.is_none_or(|u| y <= u);
         let n = terms.len().max(outcomes.len());
-        let at = |all: &[f64], k: usize| all[if all.len() == 1 { 0 } else { k }];
+        let value_at = |all: &[f64], k: usize| all[if all.len() == 1 { 0 } else { k }];
         let mass = match outcomes.iter().any(|y| is_inside(*y)) {
             true => self.mass(env, (limits, distribution), args, span)?,
             false => vec![0.0],
@@ -190,8 +190,8 @@ impl Interpreter<'_> {
             let message = "the distribution functions of the limits differ in number";
             return Err(Fault::unsupported(message).at(span));
         }
-        let cut = |k: usize| match is_inside(at(&outcomes, k)) {
-            true => at(&terms, k) - at(&mass, k),
+        let cut = |k: usize| match is_inside(value_at(&outcomes, k)) {
+            true => value_at(&terms, k) - value_at(&mass, k),
             false => f64::NEG_INFINITY,
         };
         Ok((0..n).map(cut).collect())
@@ -279,12 +279,12 @@ impl Interpreter<'_> {
         // With each element's own place as its value, what is chosen are places.
         let numbered = observer.numbered.entry(id).or_insert_with(|| value.numbered());
         let numbered = numbered.clone();
-        let Some(own) = env.take(id) else { return Ok(None) };
+        let Some(original) = env.take(id) else { return Ok(None) };
         let is_number =
-            matches!(own, Value::Int(_) | Value::Ints(_) | Value::Real(_) | Value::Reals(_));
-        env.set(id, if is_number { numbered } else { own.clone() });
+            matches!(original, Value::Int(_) | Value::Ints(_) | Value::Real(_) | Value::Reals(_));
+        env.set(id, if is_number { numbered } else { original.clone() });
         let places = self.value(env, choice);
-        env.set(id, own);
+        env.set(id, original);
         let places = places?;
         let places = match numeric::real_slice(&places) {
             Ok(places) if is_number => places.into_owned(),
@@ -306,9 +306,9 @@ impl Interpreter<'_> {
                 .iter()
                 .rev()
                 .map(|extent| {
-                    let own = rest % extent + 1;
+                    let coordinate = rest % extent + 1;
                     rest /= extent;
-                    own
+                    coordinate
                 })
                 .collect();
             index.reverse();

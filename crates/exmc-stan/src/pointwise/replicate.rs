@@ -23,7 +23,7 @@ const HINT: &str = "draw replications in generated quantities, as `y_rep = norma
 /// The statements on data as ones that draw.
 #[derive(Clone, Debug)]
 pub struct Replication {
-    of: Observations,
+    observations: Observations,
     statements: Arc<FxHashMap<Span, Vec<Statement>>>,
 }
 
@@ -56,7 +56,7 @@ impl Observations {
             }
         }
         match refusals.is_empty() {
-            true => Ok(Replication { of: self.clone(), statements: statements.into() }),
+            true => Ok(Replication { observations: self.clone(), statements: statements.into() }),
             false => Err(refusals),
         }
     }
@@ -90,16 +90,16 @@ impl Replication {
     /// # Errors
     /// What goes wrong in the model's statements; an element that two statements are on.
     pub fn draw(&self, env: &mut Environment, rng: &mut ChainRng) -> Outcome<Vec<Replica>> {
-        let program = &self.of.program;
+        let program = &self.observations.program;
         let mut host = Interpreter::new(program, Settings::default());
         std::mem::swap(&mut host.rng, rng);
         host.simulation = Some(Simulation::given(env.clone()));
         let drawing = Drawing { statements: self.statements.clone(), data: env.clone() };
         host.observer = Some(Box::new(Observer::drawing(drawing)));
-        let ran = host.run(env, &self.of.statements);
+        let ran = host.run(env, &self.observations.statements);
         std::mem::swap(&mut host.rng, rng);
         ran?;
-        let data = host.observer.take().and_then(|own| own.drawing).map(|own| own.data);
+        let data = host.observer.take().and_then(|observer| observer.drawing).map(|drawing| drawing.data);
         let flags = host.simulation.take().unwrap_or_default().into_drawn();
         let replica = |(id, drawn): (VariableId, Vec<bool>)| {
             let value = data.as_ref()?.get(id)?;
@@ -124,11 +124,11 @@ impl Replication {
 impl Interpreter<'_> {
     /// Draws the outcomes of a statement on data.
     pub(super) fn replicate(&mut self, env: &mut Environment, span: Span) -> Outcome<()> {
-        let own = self.observer.as_ref().and_then(|own| own.drawing.as_ref());
-        let Some(statements) = own.map(|own| own.statements.clone()) else { return Ok(()) };
+        let drawing = self.observer.as_ref().and_then(|observer| observer.drawing.as_ref());
+        let Some(statements) = drawing.map(|drawing| drawing.statements.clone()) else { return Ok(()) };
         for statement in statements.get(&span).into_iter().flatten() {
             let Some(drawn) = self.drawn_outcome(env, statement)? else { continue };
-            let Some(mut drawing) = self.observer.as_mut().and_then(|own| own.drawing.take())
+            let Some(mut drawing) = self.observer.as_mut().and_then(|observer| observer.drawing.take())
             else {
                 continue;
             };

@@ -105,8 +105,8 @@ fn by_gamma(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
     let below = g.max(below, zero);
     let below = g.min(below, n);
     let half = g.scale(below, 0.5);
-    let whole = g.floor(half);
-    let is_odd = g.ne(half, whole);
+    let half_floor = g.floor(half);
+    let is_odd = g.ne(half, half_floor);
     let opposite = g.neg(size);
     let signed = g.select(is_odd, opposite, size);
     if planted(Fault::FactorialSign) {

@@ -19,8 +19,8 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         let log = g.lgamma(x);
         let size = g.exp(log);
         let zero = g.scalar(0.0);
-        let whole = g.floor(x);
-        let half = g.scale(whole, 0.5);
+        let floor = g.floor(x);
+        let half = g.scale(floor, 0.5);
         let even = g.floor(half);
         let parity = g.sub(half, even);
         let negative = g.lt(x, zero);
@@ -29,7 +29,7 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         let opposite = g.neg(size);
         let value = g.select(flips, opposite, size);
         // An error in Stan at zero and at negative whole numbers, minus infinity among them.
-        let (is_whole, low) = (g.eq(x, whole), g.le(x, zero));
+        let (is_whole, low) = (g.eq(x, floor), g.le(x, zero));
         let pole = g.and(is_whole, low);
         let none = g.scalar(f64::NAN);
         g.select(pole, none, value)
@@ -148,9 +148,9 @@ fn multivariate_lgamma_value(n: f64, x: f64) -> f64 {
     // For a tiny x, x - 1 is rounded to a pole: log gamma of x - k is that of x less the logarithms
     // of the steps.
     let term = |j: i64| {
-        let whole = if x.abs() < 1e-3 { j / 2 } else { 0 };
-        let first = x - 0.5 * (j - 2 * whole) as f64;
-        let steps = (1..=whole).map(|k| m::log((first - k as f64).abs()));
+        let whole_steps = if x.abs() < 1e-3 { j / 2 } else { 0 };
+        let first = x - 0.5 * (j - 2 * whole_steps) as f64;
+        let steps = (1..=whole_steps).map(|k| m::log((first - k as f64).abs()));
         m::lgamma(first) - steps.sum::<f64>()
     };
     let terms = (0..n as i64).map(term);

@@ -22,8 +22,8 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         .flat(),
     unary("trunc", |g, x| {
         let (size, sign) = (g.abs(x), g.sign(x));
-        let whole = g.floor(size);
-        g.mul(sign, whole)
+        let floor = g.floor(size);
+        g.mul(sign, floor)
     })
     .shapes(Shapes::Containers)
     .values(Real1(f64::trunc))

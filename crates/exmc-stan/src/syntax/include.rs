@@ -60,15 +60,15 @@ impl Resolver for Folders<'_> {
         if name.trim_start_matches('/').is_empty() {
             return Err("`#include` names no file".to_owned());
         }
-        let own = Path::new(name.trim_start_matches('/'));
+        let relative_path = Path::new(name.trim_start_matches('/'));
         let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !own.components().all(inside) {
+        if !relative_path.components().all(inside) {
             return Err(format!(
                 "cannot include `{name}`: an included file lies in the program's folder or an include path, and its name has no `..`"
             ));
         }
         for folder in &self.folders {
-            let path = folder.join(own);
+            let path = folder.join(relative_path);
             match (self.read)(&path) {
                 Ok(text) => {
                     let mut file = SourceFile::new(path.display().to_string(), text);

@@ -42,19 +42,19 @@ const CONDITIONED: [&str; 7] = ["_lpdf", "_lupdf", "_lpmf", "_lupmf", "_cdf", "_
 
 /// What there is to say of a program.
 pub fn info(program: &Program) -> Info {
-    let mut own = BTreeSet::new();
+    let mut user_functions = BTreeSet::new();
     walk(program, &mut |node| {
         if let Node::Statement(statement) = node
             && let StatementKind::Function { name, .. } = &statement.kind
         {
-            own.insert(name.text.clone());
+            user_functions.insert(name.text.clone());
         }
     });
     let (mut functions, mut distributions) = (BTreeSet::new(), BTreeSet::new());
     walk(program, &mut |node| match node {
         Node::Expr(expr) => {
             if let ExprKind::Call { function, args, bar } = &expr.kind
-                && !own.contains(&function.text)
+                && !user_functions.contains(&function.text)
             {
                 let suffixed = CONDITIONED.iter().any(|s| function.text.ends_with(s));
                 let conditioned = *bar || (suffixed && args.len() == 1);
@@ -63,7 +63,7 @@ pub fn info(program: &Program) -> Info {
             }
         }
         Node::Statement(statement) => match &statement.kind {
-            StatementKind::Call { function, .. } if !own.contains(&function.text) => {
+            StatementKind::Call { function, .. } if !user_functions.contains(&function.text) => {
                 functions.insert(function.text.to_string());
             }
             StatementKind::Print(_) => _ = functions.insert("print".to_owned()),
@@ -72,9 +72,9 @@ pub fn info(program: &Program) -> Info {
             StatementKind::Tilde { distribution, .. } => {
                 let name = &distribution.text;
                 let users =
-                    ["_lpdf", "_lpmf"].iter().any(|s| own.contains(format!("{name}{s}").as_str()));
+                    ["_lpdf", "_lpmf"].iter().any(|s| user_functions.contains(format!("{name}{s}").as_str()));
                 if !users {
-                    let is_discrete = family(name).is_some_and(|own| own.slots[0].is_discrete());
+                    let is_discrete = family(name).is_some_and(|family| family.slots[0].is_discrete());
                     let suffix = if is_discrete { "lupmf" } else { "lupdf" };
                     distributions.insert(format!("{name}_{suffix}"));
                 }

@@ -47,25 +47,25 @@ struct Lexer<'a> {
 struct Cursor {
     text: Arc<str>,
     file: u32,
-    at: usize,
+    offset: usize,
 }
 
 impl Cursor {
     fn rest(&self) -> &str {
-        &self.text[self.at..]
+        &self.text[self.offset..]
     }
 
     fn byte(&self, ahead: usize) -> u8 {
-        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+        self.text.as_bytes().get(self.offset + ahead).copied().unwrap_or(0)
     }
 
     fn span(&self, start: usize) -> Span {
-        Span { file: self.file, start: start as u32, end: self.at as u32 }
+        Span { file: self.file, start: start as u32, end: self.offset as u32 }
     }
 
     fn skip_while(&mut self, keep: impl Fn(u8) -> bool) {
-        while self.at < self.text.len() && keep(self.byte(0)) {
-            self.at += 1;
+        while self.offset < self.text.len() && keep(self.byte(0)) {
+            self.offset += 1;
         }
     }
 
@@ -78,7 +78,7 @@ impl Cursor {
     fn skip_digits(&mut self) {
         self.skip_while(|b| b.is_ascii_digit());
         while self.byte(0) == b'_' && self.byte(1).is_ascii_digit() {
-            self.at += 1;
+            self.offset += 1;
             self.skip_while(|b| b.is_ascii_digit());
         }
     }
@@ -88,7 +88,7 @@ impl Cursor {
         let sign = usize::from(matches!(self.byte(1), b'+' | b'-'));
         let found = matches!(self.byte(0), b'e' | b'E') && self.byte(1 + sign).is_ascii_digit();
         if found {
-            self.at += 1 + sign;
+            self.offset += 1 + sign;
             self.skip_digits();
         }
         found
@@ -99,7 +99,7 @@ impl Lexer<'_> {
     /// Reads a file to its end, which is returned.
     fn file(&mut self, file: u32) -> u32 {
         let Some(source) = self.sources.files().get(file as usize) else { return 0 };
-        let mut cursor = Cursor { text: Arc::clone(&source.text), file, at: 0 };
+        let mut cursor = Cursor { text: Arc::clone(&source.text), file, offset: 0 };
         self.read += cursor.text.len();
         if self.read > MAX_TEXT {
             let message =
@@ -109,7 +109,7 @@ impl Lexer<'_> {
             return 0;
         }
         self.chain.push(file);
-        while cursor.at < cursor.text.len() {
+        while cursor.offset < cursor.text.len() {
             self.step(&mut cursor);
             if self.lexed.diagnostics.len() >= MAX_REPORTS {
                 self.too_many(&cursor);
@@ -117,23 +117,23 @@ impl Lexer<'_> {
             }
         }
         self.chain.pop();
-        cursor.at as u32
+        cursor.offset as u32
     }
 
     /// Says once that the rest is not read.
     fn too_many(&mut self, cursor: &Cursor) {
         if self.lexed.diagnostics.iter().all(|d| d.class != Class::Limit) {
             let message = format!("{MAX_REPORTS} mistakes; the rest of the program was not read");
-            let place = Diagnostic::error(Class::Limit, cursor.span(cursor.at), message);
+            let place = Diagnostic::error(Class::Limit, cursor.span(cursor.offset), message);
             self.lexed.diagnostics.push(place);
         }
     }
 
     /// One token, comment, include or stretch of blanks; always moves on.
     fn step(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
+        let start = cursor.offset;
         match cursor.byte(0) {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0c => cursor.at += 1,
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0c => cursor.offset += 1,
             b'/' if cursor.byte(1) == b'/' => {
                 cursor.skip_line();
                 self.comment(cursor, start);
@@ -148,7 +148,7 @@ impl Lexer<'_> {
                 let mark = MARKS.iter().find(|(mark, _)| cursor.rest().starts_with(mark));
                 match mark {
                     Some((mark, kind)) => {
-                        cursor.at += mark.len();
+                        cursor.offset += mark.len();
                         self.push(*kind, cursor, start);
                     }
                     None => self.stray(cursor),
@@ -167,21 +167,21 @@ impl Lexer<'_> {
     }
 
     fn comment(&mut self, cursor: &Cursor, start: usize) {
-        let text = Arc::from(&cursor.text[start..cursor.at]);
+        let text = Arc::from(&cursor.text[start..cursor.offset]);
         self.lexed.comments.push(Comment { text, span: cursor.span(start) });
     }
 
     fn block_comment(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
+        let start = cursor.offset;
         match cursor.rest()[2..].find("*/") {
             Some(length) => {
-                cursor.at += length + 4;
+                cursor.offset += length + 4;
                 self.comment(cursor, start);
             }
             None => {
-                cursor.at += 2;
+                cursor.offset += 2;
                 let opening = cursor.span(start);
-                cursor.at = cursor.text.len();
+                cursor.offset = cursor.text.len();
                 self.error(opening, "this comment has no end").help =
                     Some("close it with `*/`".to_owned());
             }
@@ -189,16 +189,16 @@ impl Lexer<'_> {
     }
 
     fn number(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
+        let start = cursor.offset;
         let mut kind = Kind::Integer;
         if cursor.byte(0) == b'.' {
-            cursor.at += 1;
+            cursor.offset += 1;
             cursor.skip_digits();
             kind = if cursor.skip_exponent() { Kind::Real } else { Kind::DotNumber };
         } else {
             cursor.skip_digits();
             if cursor.byte(0) == b'.' {
-                cursor.at += 1;
+                cursor.offset += 1;
                 if cursor.byte(0).is_ascii_digit() {
                     cursor.skip_digits();
                 }
@@ -209,17 +209,17 @@ impl Lexer<'_> {
             }
         }
         if cursor.byte(0) == b'i' {
-            cursor.at += 1;
+            cursor.offset += 1;
             kind = Kind::Imaginary;
         }
         self.push(kind, cursor, start);
     }
 
     fn word(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
+        let start = cursor.offset;
         let in_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
         cursor.skip_while(in_word);
-        let second = match &cursor.text[start..cursor.at] {
+        let second = match &cursor.text[start..cursor.offset] {
             "transformed" => [
                 ("data", BlockName::TransformedData),
                 ("parameters", BlockName::TransformedParameters),
@@ -232,27 +232,27 @@ impl Lexer<'_> {
             }
         };
         // The two words of these blocks' names stand on one line.
-        let first_end = cursor.at;
+        let first_end = cursor.offset;
         cursor.skip_while(|b| matches!(b, b' ' | b'\t' | 0x0c));
-        let second_start = cursor.at;
+        let second_start = cursor.offset;
         cursor.skip_while(in_word);
-        let name = &cursor.text[second_start..cursor.at];
+        let name = &cursor.text[second_start..cursor.offset];
         match second.iter().find(|(text, _)| *text == name && second_start > first_end) {
             Some((_, block)) => self.push(Kind::Block(*block), cursor, start),
             None => {
-                cursor.at = first_end;
+                cursor.offset = first_end;
                 self.push(Kind::Identifier, cursor, start);
             }
         }
     }
 
     fn text(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
-        cursor.at += 1;
+        let start = cursor.offset;
+        cursor.offset += 1;
         cursor.skip_while(|b| !matches!(b, b'"' | b'\n' | b'\r'));
         let closed = cursor.byte(0) == b'"';
         if closed {
-            cursor.at += 1;
+            cursor.offset += 1;
         } else {
             self.error(cursor.span(start), "this text has no closing quotation mark").help =
                 Some("a text in quotation marks ends on the line where it starts".to_owned());
@@ -262,7 +262,7 @@ impl Lexer<'_> {
 
     /// `#include`, or a comment of the old kind.
     fn hash(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
+        let start = cursor.offset;
         let blank = |b: u8| matches!(b, b' ' | b'\t' | 0x0c | b'\n' | b'\r');
         if !(cursor.rest().starts_with("#include") && blank(cursor.byte(8))) {
             cursor.skip_line();
@@ -270,9 +270,9 @@ impl Lexer<'_> {
             self.error(cursor.span(start), "`#` starts no comment").help = Some(help.to_owned());
             return;
         }
-        cursor.at += 8;
+        cursor.offset += 8;
         cursor.skip_while(blank);
-        let name_start = cursor.at;
+        let name_start = cursor.offset;
         let close = match cursor.byte(0) {
             b'"' => Some(b'"'),
             b'<' => Some(b'>'),
@@ -280,21 +280,21 @@ impl Lexer<'_> {
         };
         let name = match close {
             Some(close) => {
-                cursor.at += 1;
+                cursor.offset += 1;
                 cursor.skip_while(|b| b != close && b != b'\n' && b != b'\r');
-                let name = cursor.text[name_start + 1..cursor.at].to_owned();
+                let name = cursor.text[name_start + 1..cursor.offset].to_owned();
                 if cursor.byte(0) != close {
                     let message =
                         format!("the name of the included file has no closing `{}`", close as char);
                     self.error(cursor.span(start), message);
                     return;
                 }
-                cursor.at += 1;
+                cursor.offset += 1;
                 name
             }
             None => {
                 cursor.skip_while(|b| !blank(b));
-                cursor.text[name_start..cursor.at].to_owned()
+                cursor.text[name_start..cursor.offset].to_owned()
             }
         };
         self.include(&name, cursor.span(start));
@@ -341,13 +341,13 @@ impl Lexer<'_> {
 
     /// A character that starts nothing.
     fn stray(&mut self, cursor: &mut Cursor) {
-        let start = cursor.at;
+        let start = cursor.offset;
         let first = cursor.rest().chars().next().unwrap_or('\u{fffd}');
         while let Some(c) = cursor.rest().chars().next().filter(|c| *c == first || !c.is_ascii()) {
-            cursor.at += c.len_utf8();
+            cursor.offset += c.len_utf8();
         }
         let span = cursor.span(start);
-        let shown: String = cursor.text[start..cursor.at].chars().take(20).collect();
+        let shown: String = cursor.text[start..cursor.offset].chars().take(20).collect();
         let help = match first {
             '“' | '”' | '„' | '«' | '»' => {
                 Some("texts stand between straight quotation marks `\"`")

@@ -86,12 +86,12 @@ const OWN: &[(&str, usize, &str)] = &[
 
 /// The value that an argument has in the calls, as Stan writes it.
 fn literal(name: &str, position: usize, ty: &Type, set: &Values) -> String {
-    let own = OWN.iter().find(|(function, k, _)| *function == name && *k == position);
-    let own = own.map(|(_, _, number)| *number);
-    let vector = || own.map_or(set.vector.to_owned(), |x| format!("[{x}, {x}, {x}]"));
+    let fixed_number = OWN.iter().find(|(function, k, _)| *function == name && *k == position);
+    let fixed_number = fixed_number.map(|(_, _, number)| *number);
+    let vector = || fixed_number.map_or(set.vector.to_owned(), |x| format!("[{x}, {x}, {x}]"));
     match ty {
-        Type::Int => own.unwrap_or(set.int).to_owned(),
-        Type::Real => own.unwrap_or(set.real).to_owned(),
+        Type::Int => fixed_number.unwrap_or(set.int).to_owned(),
+        Type::Real => fixed_number.unwrap_or(set.real).to_owned(),
         Type::Vector => format!("{}'", vector()),
         Type::RowVector => vector(),
         Type::Matrix => set.matrix.to_owned(),
@@ -120,8 +120,8 @@ const WHOLE: &[(&str, &[&str])] = &[
 ];
 
 fn argument(name: &str, position: usize, ty: &Type, set: &Values) -> String {
-    let whole = WHOLE.iter().find(|(function, _)| *function == name);
-    match whole.map(|(_, texts)| texts[position]) {
+    let fixed_arguments = WHOLE.iter().find(|(function, _)| *function == name);
+    match fixed_arguments.map(|(_, texts)| texts[position]) {
         Some("V") | None => literal(name, position, ty, set),
         Some(text) => text.to_owned(),
     }

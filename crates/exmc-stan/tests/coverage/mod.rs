@@ -169,10 +169,10 @@ fn compare(text: &str) {
             .expect("docs/stan.md can be written");
         return;
     }
-    let own: BTreeSet<&str> = text.lines().collect();
+    let computed: BTreeSet<&str> = text.lines().collect();
     let theirs: BTreeSet<&str> = found.lines().collect();
-    let missing: Vec<_> = own.difference(&theirs).collect();
-    let stale: Vec<_> = theirs.difference(&own).collect();
+    let missing: Vec<_> = computed.difference(&theirs).collect();
+    let stale: Vec<_> = theirs.difference(&computed).collect();
     panic!(
         "docs/stan.md: its list lacks {missing:#?}\nand has without need {stale:#?}\n(EXMC_BLESS=1 writes it)"
     );

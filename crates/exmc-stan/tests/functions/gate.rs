@@ -119,9 +119,9 @@ fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> 
             for ((k, slope), wanted) in section.reals().zip(&found.slopes).zip(&claim.slopes) {
                 let Some(wanted) = wanted.filter(|w| w.is_finite()) else { continue };
                 if !tolerance.accepts_slope(*slope, wanted, point[k]) {
-                    let own = failure(who, name, point, *slope, Want::Number(wanted));
-                    let text = format!("derivative {k} by {}", own.text);
-                    wrong.push(Failure { slope: Some(k), text, ..own });
+                    let base_failure = failure(who, name, point, *slope, Want::Number(wanted));
+                    let text = format!("derivative {k} by {}", base_failure.text);
+                    wrong.push(Failure { slope: Some(k), text, ..base_failure });
                 }
             }
         }
@@ -151,12 +151,12 @@ fn check_host(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> {
         };
         if !right {
             let value = found.as_ref().copied().unwrap_or(f64::NAN);
-            let own = failure("host", name, point, value, claim.value);
+            let base_failure = failure("host", name, point, value, claim.value);
             let text = match found {
-                Ok(_) => own.text.clone(),
-                Err(message) => format!("{}: {message}", own.text),
+                Ok(_) => base_failure.text.clone(),
+                Err(message) => format!("{}: {message}", base_failure.text),
             };
-            wrong.push(Failure { text, ..own });
+            wrong.push(Failure { text, ..base_failure });
         }
     }
     wrong

@@ -88,12 +88,12 @@ fn together(
         reals.flat_map(|(k, _)| points.iter().map(move |p| p[k]).collect::<Vec<_>>()).collect();
     let mut out = vec![0.0; count * value_lanes];
     instance.evaluate(&position, &mut out).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let at = |output: usize, lane: usize| out[output * value_lanes + lane.min(value_lanes - 1)];
+    let output_at = |output: usize, lane: usize| out[output * value_lanes + lane.min(value_lanes - 1)];
     let reals = wrt.len();
     let found = |lane: usize| Found {
-        value: at(0, lane),
-        rejected: (1 + reals..count).any(|k| at(k, lane) == 0.0),
-        slopes: (1..=reals).map(|k| at(k, lane)).collect(),
+        value: output_at(0, lane),
+        rejected: (1 + reals..count).any(|k| output_at(k, lane) == 0.0),
+        slopes: (1..=reals).map(|k| output_at(k, lane)).collect(),
     };
     Ok((0..lanes).map(found).collect())
 }
@@ -121,17 +121,17 @@ pub(crate) fn evaluate(
         }
         let group: Vec<usize> =
             (first..points.len()).filter(|k| ints(points[*k]) == ints(points[first])).collect();
-        let own: Vec<&[f64]> = group.iter().map(|k| points[*k]).collect();
-        let done = match together(executor, name, kinds, &own, true) {
+        let group_points: Vec<&[f64]> = group.iter().map(|k| points[*k]).collect();
+        let done = match together(executor, name, kinds, &group_points, true) {
             Err(LibraryError::Unbatchable) => {
                 let alone =
-                    own.iter().map(|point| together(executor, name, kinds, &[*point], true));
+                    group_points.iter().map(|point| together(executor, name, kinds, &[*point], true));
                 alone.collect::<Result<Vec<_>, _>>()?.concat()
             }
             // A mistake of the program's: no number.
             Err(LibraryError::Mistake(_)) => {
                 let none = Found { value: f64::NAN, rejected: true, slopes: Vec::new() };
-                vec![none; own.len()]
+                vec![none; group_points.len()]
             }
             done => done?,
         };

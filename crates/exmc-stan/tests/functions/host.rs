@@ -38,7 +38,7 @@ pub(crate) fn evaluate(name: &str, kinds: &[Kind], points: &[&[f64]]) -> Vec<Res
     let program = program(&text);
     let mut env = Environment::new(&program);
     let mut host = Interpreter::new(&program, Settings::default());
-    let mut of = |k: usize| {
+    let mut value_of = |k: usize| {
         let StatementKind::Print(items) = &program.transformed_data[k].kind else {
             panic!("one print a point")
         };
@@ -47,5 +47,5 @@ pub(crate) fn evaluate(name: &str, kinds: &[Kind], points: &[&[f64]]) -> Vec<Res
         let numbers = real_slice(&value).map_err(|fault| fault.message)?;
         Ok(numbers[0])
     };
-    (0..points.len()).map(&mut of).collect()
+    (0..points.len()).map(&mut value_of).collect()
 }

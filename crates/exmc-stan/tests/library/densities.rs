@@ -87,11 +87,11 @@ fn with_known_scale(name: &str, mu: f64, sigma: f64) -> f64 {
 fn unnormalised_forms_drop_what_no_parameter_changes() {
     for mu in [0.0, 0.7] {
         let squares = (0.4_f64 - mu).powi(2) + (-1.3_f64 - mu).powi(2);
-        let (whole, kernel) =
+        let (normalised, kernel) =
             (with_known_scale("normal_lpdf", mu, 1.5), with_known_scale("normal_lupdf", mu, 1.5));
         assert!(near(kernel, -0.5 * squares / 2.25, 1e-14), "{kernel}");
         let constant = -2.0 * (1.5_f64.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln());
-        assert!(near(whole, kernel + constant, 1e-14), "{whole}");
+        assert!(near(normalised, kernel + constant, 1e-14), "{normalised}");
     }
     // Stan's lognormal keeps the constant of the normal.
     let mut g = Graph::new();
@@ -102,8 +102,8 @@ fn unnormalised_forms_drop_what_no_parameter_changes() {
         found.number(&mut g).node
     });
     let found = values(&g, &nodes, &[Tensor::scalar(0.3)]);
-    let [whole, kept] = [0, 1].map(|k| found[k].as_scalar().unwrap());
-    assert!(near(whole - kept, -(2.0_f64.ln()) - 1.5_f64.ln(), 1e-14), "{whole} {kept}");
+    let [normalised, kept] = [0, 1].map(|k| found[k].as_scalar().unwrap());
+    assert!(near(normalised - kept, -(2.0_f64.ln()) - 1.5_f64.ln(), 1e-14), "{normalised} {kept}");
     // Nothing is left where no argument depends on a parameter.
     let mut g = Graph::new();
     let (y, zero, one) = (g.scalar(0.3), g.scalar(0.0), g.scalar(1.0));
@@ -119,7 +119,7 @@ fn every_unnormalised_density_differs_by_a_constant() {
         let dropped = format!("{base}_lup{kind}");
         // The last real argument is a parameter, all others are constants.
         let Some(last) = row.args.iter().rposition(|arg| !arg.is_int()) else { continue };
-        let at = |factor: f64| {
+        let difference_at = |factor: f64| {
             let mut g = Graph::new();
             let mut args = arguments(&mut g, &row.args, &|_| false, 0);
             for (k, arg) in args.iter_mut().enumerate().filter(|(k, _)| *k != last) {
@@ -140,8 +140,8 @@ fn every_unnormalised_density_differs_by_a_constant() {
             let found = values(&g, &both, &tensors(&changed));
             found[0].as_scalar().unwrap() - found[1].as_scalar().unwrap()
         };
-        let (here, there) = (at(1.0), at(1.01));
-        assert!(near(here, there, 1e-10), "{}: {here} {there}", row.name);
+        let (original, rescaled) = (difference_at(1.0), difference_at(1.01));
+        assert!(near(original, rescaled, 1e-10), "{}: {original} {rescaled}", row.name);
     }
 }
 
@@ -155,8 +155,8 @@ fn checks_say_what_must_hold() {
     let [check] = found.checks.as_slice() else { panic!("{:?}", found.checks) };
     assert_eq!(check.message, "parameter `sigma` of normal must be positive");
     let holds = |sigma: f64| {
-        let at = [Tensor::scalar(0.0), Tensor::scalar(sigma)];
-        values(&g, &[check.holds], &at)[0].as_scalar().unwrap()
+        let inputs = [Tensor::scalar(0.0), Tensor::scalar(sigma)];
+        values(&g, &[check.holds], &inputs)[0].as_scalar().unwrap()
     };
     assert_eq!([holds(1.0), holds(-1.0), holds(0.0)], [1.0, 0.0, 0.0]);
 
@@ -226,9 +226,9 @@ fn impossible_outcomes_of_mixtures_have_no_density() {
     let (y, low, high) = (parameter(&mut g, "p0", &[]), g.scalar(0.0), g.scalar(2.0));
     let args = [y, low, high].map(|node| argument(node, Type::Real));
     let found = call(&mut g, "uniform_lpdf", &args).unwrap();
-    let at = |y: f64| values(&g, &[found.value.node], &[Tensor::scalar(y)])[0].as_scalar().unwrap();
-    assert!(near(at(1.0), -(2.0_f64.ln()), 1e-15));
-    assert_eq!(at(3.0), f64::NEG_INFINITY);
+    let density_at = |y: f64| values(&g, &[found.value.node], &[Tensor::scalar(y)])[0].as_scalar().unwrap();
+    assert!(near(density_at(1.0), -(2.0_f64.ln()), 1e-15));
+    assert_eq!(density_at(3.0), f64::NEG_INFINITY);
 }
 
 #[test]

@@ -136,14 +136,14 @@ pub(crate) fn check_gradient(row: &Row, make: Make<'_>) {
     }
     let wrt: Vec<_> = real.iter().map(|k| args[*k].node).collect();
     let gradient = differentiate(&mut g, scalar, &wrt).unwrap();
-    let at = tensors(&row.args);
-    let found = values(&g, &gradient, &at);
+    let inputs = tensors(&row.args);
+    let found = values(&g, &gradient, &inputs);
     let f =
         |parameters: &[Tensor]| values(&g, &[scalar], parameters).remove(0).as_scalar().unwrap();
     for (&k, found) in real.iter().zip(&found) {
         for element in 0..row.args[k].values.len() {
             let moved = |by: f64| {
-                let mut parameters = at.clone();
+                let mut parameters = inputs.clone();
                 let mut changed = row.args[k].values.clone();
                 changed[element] += by;
                 parameters[k] = Tensor::real(row.args[k].shape.clone(), changed).unwrap();

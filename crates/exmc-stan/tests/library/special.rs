@@ -122,8 +122,8 @@ fn orders_may_differ() {
             let mut g = Graph::new();
             let args = arguments(&mut g, &single.args, &|_| false, 0);
             let alone = function(&mut g, name, &args).unwrap();
-            let at = [Tensor::scalar(0.0), Tensor::real(Shape::scalar(), vec![x[k]]).unwrap()];
-            let alone = values(&g, &[alone.node], &at)[0].as_scalar().unwrap();
+            let inputs = [Tensor::scalar(0.0), Tensor::real(Shape::scalar(), vec![x[k]]).unwrap()];
+            let alone = values(&g, &[alone.node], &inputs)[0].as_scalar().unwrap();
             assert!(near(together.values()[k], alone, 1e-14), "{name} {k}");
         }
     }

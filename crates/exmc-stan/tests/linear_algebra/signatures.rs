@@ -103,10 +103,10 @@ fn is_number(ty: &Type) -> bool {
 fn is_elementwise(name: &str) -> bool {
     let here =
         ["add", "subtract", "multiply", "divide", "elt_multiply", "elt_divide", "minus", "plus"];
-    let whole = ["log_sum_exp", "squared_distance", "size", "num_elements", "dims"];
+    let container_functions = ["log_sum_exp", "squared_distance", "size", "num_elements", "dims"];
     let of_numbers =
         |s: &Signature| s.arguments.iter().all(|a| is_number(&a.ty)) && is_number(&s.returns);
-    !here.contains(&name) && !whole.contains(&name) && signatures(name).iter().any(of_numbers)
+    !here.contains(&name) && !container_functions.contains(&name) && signatures(name).iter().any(of_numbers)
 }
 
 /// Slots of a tuple's functions, under the names of the library on graphs.
@@ -133,9 +133,9 @@ fn lanes_differ(name: &str, args: &[(Type, Value)], first: &[f64]) -> Option<Str
     let others: Vec<(Type, Value)> = args
         .iter()
         .zip(others)
-        .map(|((ty, own), other)| {
+        .map(|((ty, value), other)| {
             let is_int = *ty.array_parts().1 == Type::Int;
-            (ty.clone(), if is_int || name == "to_matrix" { own.clone() } else { other })
+            (ty.clone(), if is_int || name == "to_matrix" { value.clone() } else { other })
         })
         .collect();
     let second = on_graph(name, &others).ok()?;

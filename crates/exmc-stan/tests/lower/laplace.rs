@@ -115,11 +115,11 @@ fn generated(declared: &str, [a, r]: [f64; 2], draws: u64) -> Vec<Value> {
     let mut host = Interpreter::new(&program, Settings::default());
     host.transform_data(&mut environment).unwrap();
     let id = |name: &str| {
-        let at = program
+        let index = program
             .variables
             .iter()
             .position(|v| &*v.name == name && v.scope == Scope::GeneratedQuantities);
-        VariableId(at.unwrap() as u32)
+        VariableId(index.unwrap() as u32)
     };
     for (k, variable) in program.variables.iter().enumerate() {
         if let (Scope::Parameters, "a" | "r") = (variable.scope, &*variable.name) {
@@ -137,8 +137,8 @@ fn generated(declared: &str, [a, r]: [f64; 2], draws: u64) -> Vec<Value> {
 
 #[test]
 fn generated_quantities_have_the_same_values() {
-    for (call, at, wanted) in GOLDEN {
-        let found = generated(&format!("real q = {call};"), *at, 1).remove(0);
+    for (call, parameters, wanted) in GOLDEN {
+        let found = generated(&format!("real q = {call};"), *parameters, 1).remove(0);
         let found = found.as_real().unwrap();
         assert!(near(found, wanted[0]), "{call}: {found}, not {}", wanted[0]);
     }

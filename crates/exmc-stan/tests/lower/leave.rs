@@ -186,27 +186,27 @@ fn shards(sizes: &[i64]) -> Vec<(&'static str, Value)> {
 #[test]
 fn map_rect_puts_the_results_of_all_shards_together() {
     for sizes in [vec![2, 2, 2, 2], vec![1, 3, 2, 0]] {
-        let (all, own) = (0.3, [0.1, -0.4, 0.7, 1.1]);
+        let (all, shard_parameters) = (0.3, [0.1, -0.4, 0.7, 1.1]);
         let mut results = Vec::new();
         for (k, n) in sizes.iter().enumerate() {
-            let m = all + own[k];
+            let m = all + shard_parameters[k];
             let term = |i: usize| {
                 normal(0.25 * (3 * k + i) as f64, m, 1.0) - 0.5 * (2.0 * std::f64::consts::PI).ln()
             };
             let total: f64 = (0..*n as usize).map(term).sum();
-            results.extend([total + if *n > 1 { own[k] } else { 0.0 }, m]);
+            results.extend([total + if *n > 1 { shard_parameters[k] } else { 0.0 }, m]);
         }
         let (first, second) = results.split_at(4);
         let expected = first.iter().sum::<f64>() + 2.0 * second.iter().sum::<f64>();
-        let position = [&[all][..], &own].concat();
+        let position = [&[all][..], &shard_parameters].concat();
         assert_logp(SHARDS, &shards(&sizes), &position, expected);
     }
 }
 
 #[test]
 fn equal_shards_run_side_by_side() {
-    let of = |k: usize| size(&lowered(SHARDS, &shards(&vec![2; k])));
-    assert_eq!(of(5), of(50));
+    let node_count = |k: usize| size(&lowered(SHARDS, &shards(&vec![2; k])));
+    assert_eq!(node_count(5), node_count(50));
 }
 
 #[test]

@@ -136,10 +136,10 @@ fn arrays_of_vectors_are_multiplied_by_a_common_factor() {
     let covariance = [4.0, 1.0, 1.0, 2.5];
     let z = [0.5, -2.0, 1.0, 0.25, -0.75, 3.0];
     for (family, matrix) in [("multi_normal_cholesky", factor), ("multi_normal", covariance)] {
-        for own in [false, true] {
+        for separate_means in [false, true] {
             for by_loop in [false, true] {
                 let (kind, mean) =
-                    if own { ("array[3] vector[2]", "mu[j]") } else { ("vector[2]", "mu") };
+                    if separate_means { ("array[3] vector[2]", "mu[j]") } else { ("vector[2]", "mu") };
                 let says = if by_loop {
                     format!("for (j in 1:3) theta[j] ~ {family}({mean}, S);")
                 } else {
@@ -150,13 +150,13 @@ fn arrays_of_vectors_are_multiplied_by_a_common_factor() {
                 );
                 let data = [("S", Value::Reals(Numbers::new([2, 2], matrix.to_vec())))];
                 let standard = non_centred(&text, &data, &["theta"]);
-                let means = if own { vec![1.0, 3.0, -1.0, 0.5, 2.0, 0.0] } else { vec![1.0, 3.0] };
+                let means = if separate_means { vec![1.0, 3.0, -1.0, 0.5, 2.0, 0.0] } else { vec![1.0, 3.0] };
                 let position = [&z[..], &means].concat();
                 let mut theta = Vec::new();
                 for j in 0..3 {
-                    let at = if own { 2 * j } else { 0 };
-                    theta.push(means[at] + 2.0 * z[2 * j]);
-                    theta.push(means[at + 1] + 0.5 * z[2 * j] + 1.5 * z[2 * j + 1]);
+                    let mean_start = if separate_means { 2 * j } else { 0 };
+                    theta.push(means[mean_start] + 2.0 * z[2 * j]);
+                    theta.push(means[mean_start + 1] + 0.5 * z[2 * j] + 1.5 * z[2 * j + 1]);
                 }
                 let found = recorded(&standard, "theta", &position);
                 assert_eq!(found.len(), 6, "{text}");

@@ -167,8 +167,8 @@ fn matrices_of_sums_and_simplexes_have_stans_order() {
           sum_to_zero_matrix[3, 4] z; column_stochastic_matrix[3, 2] c; row_stochastic_matrix[2, 3] r;
         }
         model { }";
-    let own = [0, 3, 1, 4, 2, 5, 6, 8, 7, 9, 10, 12, 11, 13];
-    assert_eq!(lowered(text, &[]).stan_order, own);
+    let expected_order = [0, 3, 1, 4, 2, 5, 6, 8, 7, 9, 10, 12, 11, 13];
+    assert_eq!(lowered(text, &[]).stan_order, expected_order);
 }
 
 /// The iterations of a recurrence add each their own, although the expression is the same in all.

@@ -85,12 +85,12 @@ fn every_density_leaves_out_the_terms_that_stan_leaves_out() {
         let lowered = lower(&program, &known, Options::default());
         let lowered = lowered.unwrap_or_else(|why| panic!("{why:?}\n{text}"));
         let found = logp(&lowered, &[0.3]);
-        let own = host.log_density(&mut known.clone(), &[0.3]);
-        let own = own.unwrap_or_else(|why| panic!("{why:?}\n{text}"));
+        let interpreted = host.log_density(&mut known.clone(), &[0.3]);
+        let interpreted = interpreted.unwrap_or_else(|why| panic!("{why:?}\n{text}"));
         let near = |found: f64| (found - expected).abs() <= 1e-9 * expected.abs().max(1.0);
-        if !near(found) || !near(own) {
+        if !near(found) || !near(interpreted) {
             wrong.push(format!(
-                "{name} {pattern}: Stan {expected}, lowered {found}, interpreted {own}"
+                "{name} {pattern}: Stan {expected}, lowered {found}, interpreted {interpreted}"
             ));
         }
         compared += 1;

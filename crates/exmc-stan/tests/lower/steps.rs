@@ -77,12 +77,12 @@ fn gradient(lowered: &mut StanLowered, position: &[f64]) -> Vec<f64> {
     let l = &mut lowered.lowered;
     let inputs: Vec<_> = l.layout.iter().map(|entry| entry.input).collect();
     let slopes = differentiate(&mut l.graph, l.logp, &inputs).unwrap();
-    let of = |name: &str| {
+    let input_value = |name: &str| {
         let entry = l.layout.iter().find(|entry| entry.name == name)?;
         let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
         Tensor::real(entry.unconstrained.clone(), values.to_vec())
     };
-    let slopes = evaluate(&l.graph, &slopes, &of).unwrap();
+    let slopes = evaluate(&l.graph, &slopes, &input_value).unwrap();
     slopes.iter().flat_map(|tensor| tensor.values().to_vec()).collect()
 }
 
@@ -101,10 +101,10 @@ fn assert_steps_of(parameters_and_model: &str, position: &[f64], lengths: [usize
     };
     let text = format!("{functions}{DATA}{rest}");
     let checked = program(&text);
-    let host_at = |data: &str, at: &[f64]| {
+    let host_at = |data: &str, point: &[f64]| {
         let mut environment = read_data(&checked, "data.json", data).unwrap();
         let mut host = Interpreter::new(&checked, without_constants());
-        host.log_density(&mut environment, at).unwrap()
+        host.log_density(&mut environment, point).unwrap()
     };
     let mut sizes = Vec::new();
     for steps in lengths {
@@ -120,9 +120,9 @@ fn assert_steps_of(parameters_and_model: &str, position: &[f64], lengths: [usize
         let largest = slopes.iter().fold(1.0_f64, |most, slope| most.max(slope.abs()));
         for (k, slope) in slopes.iter().enumerate() {
             let moved = |by: f64| {
-                let mut at = position.to_vec();
-                at[k] += by;
-                host_at(&data, &at)
+                let mut shifted = position.to_vec();
+                shifted[k] += by;
+                host_at(&data, &shifted)
             };
             // Differences of the fourth order: their error is far below what is asked for.
             let h = 1e-4;
@@ -452,13 +452,13 @@ fn a_loop_over_elements_inside_of_ragged_lanes_adds_to_the_lanes_own_variable() 
     let position: Vec<f64> = (0..12).map(|k| 0.3 * f64::from(k) - 1.1).collect();
     let lowered = lowered_as_steps(text, "{}");
     let l = &lowered.lowered;
-    let at = |name: &str| {
+    let input_value = |name: &str| {
         let entry = l.layout.iter().find(|entry| entry.name == name)?;
         let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
         Tensor::real(entry.unconstrained.clone(), values.to_vec())
     };
-    let found = evaluate(&l.graph, &[l.logp], &at).unwrap()[0].values()[0];
-    let w = at("w").unwrap();
+    let found = evaluate(&l.graph, &[l.logp], &input_value).unwrap()[0].values()[0];
+    let w = input_value("w").unwrap();
     let w = w.values();
     let expected = w[1] + 2.0 * w[0] + 3.0 * w[3] + 4.0 * w[3];
     assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
@@ -476,7 +476,7 @@ fn a_while_loop_after_steps_on_data_only_is_no_mistake() {
           target += n * x;
         }";
     let lowered = lowered_as_steps(text, "{}");
-    let of = |_: &str| Tensor::real(Vec::<usize>::new(), vec![2.0]);
-    let found = evaluate(&lowered.lowered.graph, &[lowered.lowered.logp], &of).unwrap();
+    let input_value = |_: &str| Tensor::real(Vec::<usize>::new(), vec![2.0]);
+    let found = evaluate(&lowered.lowered.graph, &[lowered.lowered.logp], &input_value).unwrap();
     assert_eq!(found[0].values(), [6.0]);
 }

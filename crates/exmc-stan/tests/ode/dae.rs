@@ -133,9 +133,9 @@ fn equations_without_derivatives_are_solved_at_every_time() {
         target += y[1, 1] + 2 * y[2, 1] - log(k);
       }";
     let k = 2.0f64;
-    let at = |t: f64| (k + t).sqrt();
-    let value = at(0.5) + 2.0 * at(14.0);
-    let slope = k * (0.5 / at(0.5) + 1.0 / at(14.0));
+    let root_at = |t: f64| (k + t).sqrt();
+    let value = root_at(0.5) + 2.0 * root_at(14.0);
+    let slope = k * (0.5 / root_at(0.5) + 1.0 / root_at(14.0));
     assert_all("roots", &both(text, &[k.ln()]), (value, &[slope]), 1e-7);
 }
 

@@ -134,9 +134,9 @@ fn every_solver_has_the_closed_form() {
         1e-7,
     ));
     let (k, times) = (0.7, [0.5, 3.0]);
-    let at = |t: f64| 2.0 * (-k * t).exp();
-    let expected = at(times[0]) + 3.0 * at(times[1]);
-    let slope = -times[0] * at(times[0]) - 9.0 * at(times[1]);
+    let solution_at = |t: f64| 2.0 * (-k * t).exp();
+    let expected = solution_at(times[0]) + 3.0 * solution_at(times[1]);
+    let slope = -times[0] * solution_at(times[0]) - 9.0 * solution_at(times[1]);
     for (call, tolerance) in calls {
         let (found, gradient) = density(&decay(&call), &[k]);
         assert_near(&call, found, expected, tolerance);

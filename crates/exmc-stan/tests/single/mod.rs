@@ -168,8 +168,8 @@ const TOLERANCE: f64 = 1e-6;
 fn all(calls: &[&str], locations: &[&str], outcomes: fn(f64) -> f64) {
     let (mut wrong, mut shares) = (Vec::new(), [0, 0]);
     for call in calls {
-        let (own, [rounded, all]) = check(call, locations, outcomes);
-        wrong.extend(own);
+        let (failures, [rounded, all]) = check(call, locations, outcomes);
+        wrong.extend(failures);
         shares = [shares[0] + rounded, shares[1] + all];
     }
     assert!(shares[0] * 4 > shares[1], "{} of {} native programs round", shares[0], shares[1]);

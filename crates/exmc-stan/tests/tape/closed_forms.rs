@@ -15,8 +15,8 @@ fn check((text, expected, points): Case) {
     let model = program(text, "{}");
     for point in points {
         let (value, gradient) = on_tape(&model, &point);
-        let (own, slopes) = expected(&point);
-        assert!((value - own).abs() < 1e-11 * own.abs().max(1.0), "{value} for {own}: {text}");
+        let (exact, slopes) = expected(&point);
+        assert!((value - exact).abs() < 1e-11 * exact.abs().max(1.0), "{value} for {exact}: {text}");
         for (found, slope) in gradient.iter().zip(&slopes) {
             let near = (found - slope).abs() < 1e-11 * slope.abs().max(1.0);
             assert!(near, "{gradient:?} for {slopes:?} at {point:?}: {text}");
@@ -45,9 +45,9 @@ fn assignment_at_indices_that_depend_on_parameters() {
         "parameters { real<lower=0,upper=3> x; vector[5] v; } model { int n = x > 1 ? 1 : 2;
          array[2] int ii = {n, n + 1}; vector[5] w = v; w[ii] = [1,x]';
          target += -dot_self(w) - sum(square(v)); }",
-        |at| {
-            let [x, dx, log, dlog] = between(at[0], 3.0);
-            let v = &at[1..];
+        |position| {
+            let [x, dx, log, dlog] = between(position[0], 3.0);
+            let v = &position[1..];
             let first = if x > 1.0 { 0 } else { 1 };
             let mut value = log - 1.0 - x * x - squares(v);
             let mut gradient = vec![dlog - 2.0 * x * dx];
@@ -67,8 +67,8 @@ fn integer_division_of_a_count() {
     check((
         "parameters { real<lower=0,upper=10> x; } model { int n = 0;
          for (i in 1:10) if (i < x) n += 1; int h = n %/% 2; target += -h * x + (n % 3); }",
-        |at| {
-            let [x, dx, log, dlog] = between(at[0], 10.0);
+        |position| {
+            let [x, dx, log, dlog] = between(position[0], 10.0);
             let n = x.ceil() - 1.0;
             let h = (n / 2.0).floor();
             (log - h * x + n % 3.0, vec![dlog - h * dx])
@@ -85,11 +85,11 @@ fn map_rect_in_a_loop() {
          parameters { vector[1] p; array[2] vector[1] t; }
          model { for (i in 1:2) target += -square(sum(map_rect(f, p*i, t, xr, xi))); p ~ normal(0,1);
          for (j in 1:2) t[j] ~ normal(0,1); }",
-        |at| {
-            let (p, t) = (at[0], at[1] + at[2]);
-            let value = -5.0 * p * p * t * t + at.iter().map(|x| normal(*x)).sum::<f64>();
+        |position| {
+            let (p, t) = (position[0], position[1] + position[2]);
+            let value = -5.0 * p * p * t * t + position.iter().map(|x| normal(*x)).sum::<f64>();
             let by_t = -10.0 * p * p * t;
-            (value, vec![-10.0 * p * t * t - p, by_t - at[1], by_t - at[2]])
+            (value, vec![-10.0 * p * t * t - p, by_t - position[1], by_t - position[2]])
         },
         vec![vec![0.3, -0.7, 1.9], vec![-1.0, 0.2, 0.1]],
     ));
@@ -101,13 +101,13 @@ fn three_nested_loops() {
         "parameters { vector[9] a; vector[9] b; vector[9] c; } model { real s = 0;
          for (i in 1:9) for (j in 1:9) for (k in 1:9) s += a[i]*b[j]*c[k]*1e-2;
          target += s; a ~ normal(0,1); b ~ normal(0,1); c ~ normal(0,1); }",
-        |at| {
-            let sums: Vec<f64> = at.chunks(9).map(|part| part.iter().sum()).collect();
+        |position| {
+            let sums: Vec<f64> = position.chunks(9).map(|part| part.iter().sum()).collect();
             let value =
-                1e-2 * sums[0] * sums[1] * sums[2] + at.iter().map(|x| normal(*x)).sum::<f64>();
+                1e-2 * sums[0] * sums[1] * sums[2] + position.iter().map(|x| normal(*x)).sum::<f64>();
             let others = [sums[1] * sums[2], sums[0] * sums[2], sums[0] * sums[1]];
             let slope = |(k, x): (usize, &f64)| 1e-2 * others[k / 9] - x;
-            (value, at.iter().enumerate().map(slope).collect())
+            (value, position.iter().enumerate().map(slope).collect())
         },
         vec![(0..27).map(|k| f64::from(k * k % 11) * 0.1 - 0.4).collect()],
     ));
@@ -118,12 +118,12 @@ fn slices_up_to_what_a_while_loop_counts() {
     check((
         "parameters { real<lower=0,upper=3> x; vector[5] v; } model { int n = 1; while (n < x + 1) n += 1;
          target += -sum(v[1:n]) - sum(square(v)); }",
-        |at| {
-            let [x, _, log, dlog] = between(at[0], 3.0);
+        |position| {
+            let [x, _, log, dlog] = between(position[0], 3.0);
             let n = (x + 1.0).ceil() as usize;
-            let value = log - at[1..=n].iter().sum::<f64>() - squares(&at[1..]);
+            let value = log - position[1..=n].iter().sum::<f64>() - squares(&position[1..]);
             let slope = |(k, v): (usize, &f64)| -2.0 * v - if k < n { 1.0 } else { 0.0 };
-            let slopes = at[1..].iter().enumerate().map(slope);
+            let slopes = position[1..].iter().enumerate().map(slope);
             (value, std::iter::once(dlog).chain(slopes).collect())
         },
         [-2.0, 0.2, 2.0].map(|z| vec![z, 0.5, -0.25, 1.0, 2.0, -3.0]).to_vec(),
@@ -135,13 +135,13 @@ fn sizes_that_depend_on_parameters() {
     check((
         "parameters { real<lower=0,upper=3> x; vector[5] v; } model { int n = 1; if (x > 1) n = 2;
          if (x > 2) n = 3; vector[n] w = v[1:n]; target += -dot_self(w); v ~ normal(0,1); }",
-        |at| {
-            let [x, _, log, dlog] = between(at[0], 3.0);
+        |position| {
+            let [x, _, log, dlog] = between(position[0], 3.0);
             let n = 1 + usize::from(x > 1.0) + usize::from(x > 2.0);
-            let normals: f64 = at[1..].iter().map(|v| normal(*v)).sum();
+            let normals: f64 = position[1..].iter().map(|v| normal(*v)).sum();
             let slope = |(k, v): (usize, &f64)| -v * if k < n { 3.0 } else { 1.0 };
-            let slopes = at[1..].iter().enumerate().map(slope);
-            (log - squares(&at[1..=n]) + normals, std::iter::once(dlog).chain(slopes).collect())
+            let slopes = position[1..].iter().enumerate().map(slope);
+            (log - squares(&position[1..=n]) + normals, std::iter::once(dlog).chain(slopes).collect())
         },
         [-2.0, 0.2, 2.0].map(|z| vec![z, 0.5, -0.25, 1.0, 2.0, -3.0]).to_vec(),
     ));
@@ -153,19 +153,19 @@ fn orders_of_parameters_as_indices() {
         "parameters { vector[5] x; } model { array[5] int o = sort_indices_asc(x); vector[5] y = x[o];
          y ~ normal([1,2,3,4,5]', 1); vector[5] z; z[o] = y; z ~ normal(0, 1);
          target += -x[o[1]]^2 + rank(x, 2); }",
-        |at| {
+        |position| {
             let mut order: Vec<usize> = (0..5).collect();
-            order.sort_by(|a, b| at[*a].total_cmp(&at[*b]));
-            let mut value: f64 = at.iter().map(|x| normal(*x)).sum();
-            let mut gradient: Vec<f64> = at.iter().map(|x| -x).collect();
+            order.sort_by(|a, b| position[*a].total_cmp(&position[*b]));
+            let mut value: f64 = position.iter().map(|x| normal(*x)).sum();
+            let mut gradient: Vec<f64> = position.iter().map(|x| -x).collect();
             for (place, k) in order.iter().enumerate() {
-                let z = at[*k] - (place + 1) as f64;
+                let z = position[*k] - (place + 1) as f64;
                 value += normal(z);
                 gradient[*k] -= z;
             }
             let least = order[0];
-            value += -at[least] * at[least] + at.iter().filter(|x| **x < at[1]).count() as f64;
-            gradient[least] -= 2.0 * at[least];
+            value += -position[least] * position[least] + position.iter().filter(|x| **x < position[1]).count() as f64;
+            gradient[least] -= 2.0 * position[least];
             (value, gradient)
         },
         vec![vec![0.5, -0.3, 2.0, 1.0, -1.0], vec![5.0, 4.0, 3.0, 2.0, 1.0]],
@@ -176,9 +176,9 @@ fn orders_of_parameters_as_indices() {
 fn the_density_so_far_in_a_branch() {
     check((
         "parameters { real x; } model { x ~ normal(0,1); if (x > 0) { target += -target() * 0.1; } }",
-        |at| {
-            let share = if at[0] > 0.0 { 0.9 } else { 1.0 };
-            (share * normal(at[0]), vec![-share * at[0]])
+        |position| {
+            let share = if position[0] > 0.0 { 0.9 } else { 1.0 };
+            (share * normal(position[0]), vec![-share * position[0]])
         },
         vec![vec![0.7], vec![-0.7]],
     ));
@@ -191,9 +191,9 @@ fn tuples_from_branches() {
          return (-x, (2*x, [1,x]')); } }
          parameters { real x; } model { tuple(real, tuple(real, vector[2])) t = f(x);
          x ~ normal(t.1 + t.2.1 + sum(t.2.2), 1); }",
-        |at| {
-            let slope = if at[0] > 0.0 { 3.0 } else { 2.0 };
-            let z = at[0] - slope * at[0] - 1.0;
+        |position| {
+            let slope = if position[0] > 0.0 { 3.0 } else { 2.0 };
+            let z = position[0] - slope * position[0] - 1.0;
             (normal(z), vec![-z * (1.0 - slope)])
         },
         vec![vec![0.7], vec![-0.7]],
@@ -208,9 +208,9 @@ fn initial_value_problems_with_parameters_everywhere() {
          parameters { real k; vector[1] y0; real t0; array[2] real<lower=3> ts; }
          model { array[2] vector[1] y = ode_rk45_tol(f, y0, t0, {ts[1], ts[1] + ts[2]}, 1e-13, 1e-13, 100000, k);
          target += y[1, 1] + 2 * y[2, 1] - log(ts[1] - 3) - log(ts[2] - 3); }",
-        |at| {
-            let (k, y0, t0) = (at[0], at[1], at[2]);
-            let (first, second) = (3.0 + at[3].exp(), 3.0 + at[4].exp());
+        |position| {
+            let (k, y0, t0) = (position[0], position[1], position[2]);
+            let (first, second) = (3.0 + position[3].exp(), 3.0 + position[4].exp());
             let y = |t: f64| y0 * (-k * (t - t0)).exp();
             let (a, b) = (y(first), y(first + second));
             let by_k = -(first - t0) * a - 2.0 * (first + second - t0) * b;
@@ -219,8 +219,8 @@ fn initial_value_problems_with_parameters_everywhere() {
                 by_k,
                 (a + 2.0 * b) / y0,
                 k * (a + 2.0 * b),
-                by_first * at[3].exp(),
-                -2.0 * k * b * at[4].exp(),
+                by_first * position[3].exp(),
+                -2.0 * k * b * position[4].exp(),
             ];
             (a + 2.0 * b, slopes)
         },
@@ -237,8 +237,8 @@ fn integrals_and_roots() {
          transformed data { array[0] real r; array[0] int i; }
          parameters { real k; real a; real b; }
          model { target += integrate_1d(f, a, b, {k}, r, i); target += solve_newton(g, [1]', k)[1]; }",
-        |at| {
-            let (k, a, b) = (at[0], at[1], at[2]);
+        |position| {
+            let (k, a, b) = (position[0], position[1], position[2]);
             let (low, high) = ((-k * a).exp(), (-k * b).exp());
             let integral = (low - high) / k;
             let by_k = (b * high - a * low) / k - integral / k;

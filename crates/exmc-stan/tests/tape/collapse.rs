@@ -24,16 +24,16 @@ fn evaluate(
 fn assert_alike(text: &str, position: &[f64]) {
     let collapsed = evaluate(text, position, |options| options.collapse_after = 0)
         .expect("it can be evaluated");
-    let whole = evaluate(text, position, |options| options.collapse_after = usize::MAX)
+    let uncollapsed = evaluate(text, position, |options| options.collapse_after = usize::MAX)
         .expect("it can be evaluated");
-    assert_eq!(collapsed.0.to_bits(), whole.0.to_bits(), "values are computed alike");
-    for (a, b) in collapsed.1.iter().zip(&whole.1) {
+    assert_eq!(collapsed.0.to_bits(), uncollapsed.0.to_bits(), "values are computed alike");
+    for (a, b) in collapsed.1.iter().zip(&uncollapsed.1) {
         // Sums of some hundred terms in another order.
         assert!(
             (a - b).abs() <= 1e-12 * b.abs().max(1.0),
             "{:?} and {:?} of {text}",
             collapsed.1,
-            whole.1
+            uncollapsed.1
         );
     }
 }
@@ -129,10 +129,10 @@ fn iterations_do_not_fill_the_memory() {
     for i in 1..=200 {
         for j in 1..=300 {
             let (i, j) = (f64::from(i), f64::from(j));
-            let at = a * i + b * j;
-            expected[0] += at.sin();
-            expected[1] += i * at.cos();
-            expected[2] += j * at.cos();
+            let angle = a * i + b * j;
+            expected[0] += angle.sin();
+            expected[1] += i * angle.cos();
+            expected[2] += j * angle.cos();
             s = [0.5 * s[0] + a * j, 0.5 * s[1] + j];
         }
     }

@@ -50,8 +50,8 @@ const FUNCTIONS: &str = "functions { tuple(real, vector) pair(real a, vector b) 
     void more_lp(real x) { target += square(x); x ~ normal(1, 2); } }";
 
 fn points(n: usize) -> Vec<Vec<f64>> {
-    let own = |start: f64| (0..n).map(|k| (start + 1.7 * k as f64).sin() * 1.1).collect();
-    vec![own(0.3), own(2.9)]
+    let point_from = |start: f64| (0..n).map(|k| (start + 1.7 * k as f64).sin() * 1.1).collect();
+    vec![point_from(0.3), point_from(2.9)]
 }
 
 #[test]

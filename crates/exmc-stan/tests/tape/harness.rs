@@ -52,21 +52,21 @@ pub(crate) fn differences(
         let value = host.log_density(&mut model.1.clone(), position);
         value.map_err(|e| format!("on the host: {e:?}"))
     };
-    let own = on_host(position)?;
-    let off = (value - own).abs() / own.abs().max(1.0);
+    let host_value = on_host(position)?;
+    let off = (value - host_value).abs() / host_value.abs().max(1.0);
     if off.is_nan() || off > 1e-12 || !value.is_finite() {
-        return Err(format!("{value} on the tape, {own} on the host"));
+        return Err(format!("{value} on the tape, {host_value} on the host"));
     }
     let size = gradient.iter().fold(1.0_f64, |a, b| a.max(b.abs()));
     let mut moved = position.to_vec();
     for k in 0..position.len() {
         let h = 1e-3 * position[k].abs().max(1.0);
-        let mut at = |steps: f64| {
+        let mut value_at = |steps: f64| {
             moved[k] = position[k] + steps * h;
             on_host(&moved)
         };
-        let near = (at(1.0)? - at(-1.0)?) / (2.0 * h);
-        let far = (at(2.0)? - at(-2.0)?) / (4.0 * h);
+        let near = (value_at(1.0)? - value_at(-1.0)?) / (2.0 * h);
+        let far = (value_at(2.0)? - value_at(-2.0)?) / (4.0 * h);
         moved[k] = position[k];
         let expected = (4.0 * near - far) / 3.0;
         let off = (gradient[k] - expected).abs() / size;

@@ -136,10 +136,10 @@ impl Builder {
     }
 
     fn scale(&mut self, scale: &Scale) -> Expr {
-        let own = amount(scale.amount);
+        let amount_expr = amount(scale.amount);
         match &scale.data {
-            Some(data) => own * self.vector(data),
-            None => own,
+            Some(data) => amount_expr * self.vector(data),
+            None => amount_expr,
         }
     }
 }

@@ -192,13 +192,13 @@ impl Vectors {
             for (k, centre) in mean.iter().enumerate() {
                 if self.style.is_centred() {
                     // Row k of F z = v - m.
-                    let mut own = coordinate(place(k));
-                    own.constant = -centre;
+                    let mut residual = coordinate(place(k));
+                    residual.constant = -centre;
                     for (i, z) in standard.iter().enumerate() {
-                        own.add(-factor(k, i), z);
+                        residual.add(-factor(k, i), z);
                     }
                     let mut z = Affine::default();
-                    z.add(1.0 / factor(k, k), &own);
+                    z.add(1.0 / factor(k, k), &residual);
                     standard.push(z);
                     sum.add(1.0, &coordinate(place(k)));
                     rest -= exmc_math::log(factor(k, k));
@@ -224,35 +224,35 @@ impl Walk {
         let (mean, step) = (value(self.mean), value(self.step));
         let slope = self.slope.map_or(1.0, value);
         let begin = values.len();
-        let mut at: Vec<Affine> = Vec::new();
+        let mut locations: Vec<Affine> = Vec::new();
         for t in 0..self.len {
-            let own = coordinate(begin + t);
+            let state = coordinate(begin + t);
             if !self.style.is_centred() {
                 // A state that begins at the mean is multiplied before its first step too.
                 let around = if self.style == WalkStyle::State { 0.0 } else { mean };
                 let mut next = Affine { factors: Vec::new(), constant: around - slope * around };
-                match at.last() {
+                match locations.last() {
                     Some(before) => next.add(slope, before),
                     None if self.style == WalkStyle::State => next.constant = slope * mean,
                     None => next.constant = mean,
                 }
-                next.add(step, &own);
-                rows.push(row(own, 1.0));
-                at.push(next);
+                next.add(step, &state);
+                rows.push(row(state, 1.0));
+                locations.push(next);
                 continue;
             }
-            let mut innovation = own.clone();
+            let mut innovation = state.clone();
             innovation.constant -= mean;
-            if let Some(before) = at.last() {
+            if let Some(before) = locations.last() {
                 let mut before = before.clone();
                 before.constant -= mean;
                 innovation.add(-slope, &before);
             }
             rows.push(row(innovation, if t == 0 { self.first } else { step }));
-            at.push(own);
+            locations.push(state);
         }
         for (&t, outcome) in self.seen.iter().zip(&self.outcomes) {
-            let mut form = at[t].clone();
+            let mut form = locations[t].clone();
             form.constant -= outcome;
             rows.push(row(form, value(self.scale)));
         }
@@ -262,19 +262,19 @@ impl Walk {
 
 impl Writer {
     /// The statements, and the parameters' declarations.
-    pub(super) fn chains(&mut self, chains: &Chains, whole: bool) -> String {
+    pub(super) fn chains(&mut self, chains: &Chains, keeps_constants: bool) -> String {
         let mut declared = String::new();
         if let Some(vectors) = &chains.vectors {
-            declared += &self.vectors(vectors, whole);
+            declared += &self.vectors(vectors, keeps_constants);
         }
         if let Some(walk) = &chains.walk {
-            declared += &self.walk(walk, whole);
+            declared += &self.walk(walk, keeps_constants);
         }
         declared
     }
 
-    fn vectors(&mut self, own: &Vectors, whole: bool) -> String {
-        let (n, groups) = (own.mean.len(), own.outcomes.len());
+    fn vectors(&mut self, vectors: &Vectors, keeps_constants: bool) -> String {
+        let (n, groups) = (vectors.mean.len(), vectors.outcomes.len());
         let list = |all: &[Amount]| {
             all.iter().map(|one| stan::amount(*one)).collect::<Vec<_>>().join(", ")
         };
@@ -283,30 +283,30 @@ impl Writer {
             let row: Vec<String> = row.iter().chain(zeros).map(|x| format!("{x:?}")).collect();
             format!("[{}]", row.join(", "))
         };
-        let factor: Vec<String> = own.factor.iter().map(row).collect();
-        let y = self.data(&own.outcomes);
-        let scale = stan::amount(own.scale);
-        let declared = match own.style {
+        let factor: Vec<String> = vectors.factor.iter().map(row).collect();
+        let y = self.data(&vectors.outcomes);
+        let scale = stan::amount(vectors.scale);
+        let declared = match vectors.style {
             VectorStyle::Product => format!("  matrix[{n}, {groups}] v;\n"),
             VectorStyle::ProductOfRows => format!("  matrix[{groups}, {n}] v;\n"),
             _ => format!("  array[{groups}] vector[{n}] v;\n"),
         };
         let mut text = format!(
             "  {{\n  vector[{n}] vm = [{}]';\n  matrix[{n}, {n}] vl = diag_pre_multiply([{}]', [{}]);\n",
-            list(&own.mean),
-            list(&own.scales),
+            list(&vectors.mean),
+            list(&vectors.scales),
             factor.join(", ")
         );
-        let says = |outcome: &str, family: &str, arguments: &str| match whole {
+        let says = |outcome: &str, family: &str, arguments: &str| match keeps_constants {
             true => format!("target += {family}_lpdf({outcome} | {arguments});\n"),
             false => format!("{outcome} ~ {family}({arguments});\n"),
         };
-        let standard = match whole {
+        let standard = match keeps_constants {
             true => "  target += std_normal_lpdf(to_vector(v));\n",
             false => "  to_vector(v) ~ std_normal();\n",
         };
         let mut sum = "sum(v[j])";
-        match own.style {
+        match vectors.style {
             VectorStyle::Factor => {
                 text += &format!("  {}", says("v", "multi_normal_cholesky", "vm, vl"));
             }
@@ -319,7 +319,7 @@ impl Writer {
             }
             VectorStyle::Product | VectorStyle::ProductOfRows => {
                 let product =
-                    if own.style == VectorStyle::Product { "(vl * v)'" } else { "v * vl'" };
+                    if vectors.style == VectorStyle::Product { "(vl * v)'" } else { "v * vl'" };
                 text += &format!(
                     "  matrix[{groups}, {n}] vb = rep_matrix(vm', {groups}) + {product};\n{standard}"
                 );
@@ -333,23 +333,23 @@ impl Writer {
         declared
     }
 
-    fn walk(&mut self, own: &Walk, whole: bool) -> String {
-        let len = own.len;
-        let (mean, step) = (stan::amount(own.mean), stan::amount(own.step));
-        let says = |outcome: &str, arguments: &str| match whole {
+    fn walk(&mut self, walk: &Walk, keeps_constants: bool) -> String {
+        let len = walk.len;
+        let (mean, step) = (stan::amount(walk.mean), stan::amount(walk.step));
+        let says = |outcome: &str, arguments: &str| match keeps_constants {
             true => format!("  target += normal_lpdf({outcome} | {arguments});\n"),
             false => format!("  {outcome} ~ normal({arguments});\n"),
         };
-        let location = |before: &str| match own.slope {
+        let location = |before: &str| match walk.slope {
             None => before.to_owned(),
             Some(slope) => format!("{mean} + {} * ({before} - {mean})", stan::amount(slope)),
         };
-        let standard = match whole {
+        let standard = match keeps_constants {
             true => "  target += std_normal_lpdf(x);\n",
             false => "  x ~ std_normal();\n",
         };
-        let first = says("x[1]", &format!("{mean}, {:?}", own.first));
-        let (text, at) = match own.style {
+        let first = says("x[1]", &format!("{mean}, {:?}", walk.first));
+        let (text, location_name) = match walk.style {
             WalkStyle::RunningSum => {
                 let sum = format!("  vector[{len}] xs = {mean} + cumulative_sum({step} * x);\n");
                 (sum + standard, "xs")
@@ -362,7 +362,7 @@ impl Writer {
                 (steps + standard, "xs")
             }
             WalkStyle::State => {
-                let slope = own.slope.map_or("1".to_owned(), stan::amount);
+                let slope = walk.slope.map_or("1".to_owned(), stan::amount);
                 let steps = format!(
                     "  vector[{len}] xs;\n  real h = {mean};\n  for (t in 1:{len}) {{\n    h = {slope} * h + {step} * x[t];\n    xs[t] = h;\n  }}\n"
                 );
@@ -377,11 +377,11 @@ impl Writer {
                 (format!("{first}  for (t in 2:{len}){each}"), "x")
             }
         };
-        let seen: Vec<usize> = own.seen.iter().map(|t| t + 1).collect();
-        let (seen, y) = (self.integers(&seen), self.data(&own.outcomes));
-        let scale = stan::amount(own.scale);
+        let seen: Vec<usize> = walk.seen.iter().map(|t| t + 1).collect();
+        let (seen, y) = (self.integers(&seen), self.data(&walk.outcomes));
+        let scale = stan::amount(walk.scale);
         self.model +=
-            &format!("  {{\n{text}  target += normal_lpdf({y} | {at}[{seen}], {scale});\n  }}\n");
+            &format!("  {{\n{text}  target += normal_lpdf({y} | {location_name}[{seen}], {scale});\n  }}\n");
         format!("  vector[{len}] x;\n")
     }
 }

@@ -30,7 +30,7 @@ const RADIUS: f64 = 1.0;
 /// The first disagreement.
 pub(super) fn judge(rng: &mut ChainRng, bound: &BoundModel) -> Result<Vec<Coordinate>, String> {
     let written = bound.written_coordinates();
-    let random: Vec<Coordinate> = written.iter().map(|own| shares(rng, own)).collect();
+    let random: Vec<Coordinate> = written.iter().map(|coordinate| shares(rng, coordinate)).collect();
     let text = |error: exmc::Error| error.to_string();
     let before = bound.in_coordinates(&written).map_err(text)?;
     let after = bound.in_coordinates(&random).map_err(text)?;
@@ -43,15 +43,15 @@ pub(super) fn judge(rng: &mut ChainRng, bound: &BoundModel) -> Result<Vec<Coordi
     Ok(changed.map(|(_, written)| written.clone()).collect())
 }
 
-fn shares(rng: &mut ChainRng, own: &Coordinate) -> Coordinate {
+fn shares(rng: &mut ChainRng, coordinate: &Coordinate) -> Coordinate {
     let each = match below(rng, 6) {
         0 => vec![0.0],
         1 => vec![1.0],
         2 => vec![rng.uniform()],
-        3 => (0..own.len).map(|_| f64::from(u8::from(rng.uniform() < 0.5))).collect(),
-        _ => (0..own.len).map(|_| rng.uniform()).collect(),
+        3 => (0..coordinate.len).map(|_| f64::from(u8::from(rng.uniform() < 0.5))).collect(),
+        _ => (0..coordinate.len).map(|_| rng.uniform()).collect(),
     };
-    Coordinate { shares: each, ..own.clone() }
+    Coordinate { shares: each, ..coordinate.clone() }
 }
 
 fn law(rng: &mut ChainRng, before: &BoundModel, after: &BoundModel) -> Result<(), String> {
@@ -72,8 +72,8 @@ fn law(rng: &mut ChainRng, before: &BoundModel, after: &BoundModel) -> Result<()
         before.unconstrain(&free(after, q)?).map_err(|e| text(&e))
     };
     let q: Vec<f64> = (0..dim).map(|_| RADIUS * (2.0 * rng.uniform() - 1.0)).collect();
-    let own = after.unconstrain(&free(after, &q)?).map_err(|e| text(&e))?;
-    for (k, (found, expected)) in own.iter().zip(&q).enumerate() {
+    let round_trip = after.unconstrain(&free(after, &q)?).map_err(|e| text(&e))?;
+    for (k, (found, expected)) in round_trip.iter().zip(&q).enumerate() {
         let is_near = (found - expected).abs() <= ROUND_TRIP * (1.0 + expected.abs());
         if !is_near {
             return Err(format!("coordinate {k} comes back as {found}, expected {expected}"));
@@ -114,12 +114,12 @@ fn log_determinant(
 ) -> Result<f64, String> {
     let mut rows = Vec::with_capacity(dim);
     for k in 0..dim {
-        let at = |steps: f64| {
+        let map_at = |steps: f64| {
             let mut q = q.to_vec();
             q[k] += steps * STEP;
             map(&q)
         };
-        let (a, b, c, d) = (at(1.0)?, at(-1.0)?, at(2.0)?, at(-2.0)?);
+        let (a, b, c, d) = (map_at(1.0)?, map_at(-1.0)?, map_at(2.0)?, map_at(-2.0)?);
         let slope = |i: usize| (8.0 * (a[i] - b[i]) - (c[i] - d[i])) / (12.0 * STEP);
         rows.push((0..dim).map(slope).collect::<Vec<f64>>());
     }

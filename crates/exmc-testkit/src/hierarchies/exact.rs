@@ -19,15 +19,15 @@ pub(super) struct Affine {
 impl Affine {
     pub(super) fn add(&mut self, by: f64, other: &Affine) {
         for &(place, factor) in &other.factors {
-            match self.factors.iter_mut().find(|(own, _)| *own == place) {
-                Some((_, own)) => *own += by * factor,
+            match self.factors.iter_mut().find(|(candidate, _)| *candidate == place) {
+                Some((_, existing)) => *existing += by * factor,
                 None => self.factors.push((place, by * factor)),
             }
         }
         self.constant += by * other.constant;
     }
 
-    fn at(&self, u: &[f64]) -> f64 {
+    fn value_at(&self, u: &[f64]) -> f64 {
         self.factors.iter().fold(self.constant, |sum, &(place, by)| sum + by * u[place])
     }
 }
@@ -76,13 +76,13 @@ impl Amount {
 }
 
 impl Scale {
-    fn at(&self, row: usize, scalars: &[f64]) -> f64 {
+    fn deviation(&self, row: usize, scalars: &[f64]) -> f64 {
         self.amount.value(scalars) * self.data.as_ref().map_or(1.0, |data| data[row])
     }
 }
 
 impl Linear {
-    fn at(&self, row: usize, scalars: &[f64], values: &[Affine], starts: &[usize]) -> Affine {
+    fn form(&self, row: usize, scalars: &[f64], values: &[Affine], starts: &[usize]) -> Affine {
         let mut sum = Affine::default();
         sum.constant += self.constant.map_or(0.0, |amount| amount.value(scalars));
         sum.constant += self.slope.as_ref().map_or(0.0, |(by, x)| by.value(scalars) * x[row]);
@@ -112,26 +112,26 @@ impl Exact {
         let mut rest = log_jacobian + of_scalars(model, scalars);
         for latent in &model.latents {
             for i in 0..latent.len {
-                let mut own = Affine::default();
-                own.factors.push((values.len(), 1.0));
+                let mut latent_form = Affine::default();
+                latent_form.factors.push((values.len(), 1.0));
                 if latent.non_centred {
                     let prior = &latent.priors[0];
-                    let sd = prior.scale.at(i, scalars);
+                    let sd = prior.scale.deviation(i, scalars);
                     rest += exmc_math::log(sd);
-                    own.factors[0].1 = sd;
-                    let location = prior.location.at(i, scalars, &values, &starts);
-                    own.add(1.0, &location);
+                    latent_form.factors[0].1 = sd;
+                    let location = prior.location.form(i, scalars, &values, &starts);
+                    latent_form.add(1.0, &location);
                 }
-                values.push(own);
+                values.push(latent_form);
             }
         }
         let mut rows = Vec::new();
         for (latent, start) in model.latents.iter().zip(&starts) {
             for prior in &latent.priors {
                 for (row, element) in prior.range.clone().enumerate() {
-                    let mut form = prior.location.at(row, scalars, &values, &starts);
+                    let mut form = prior.location.form(row, scalars, &values, &starts);
                     form.add(-1.0, &values[start + element]);
-                    let sd = prior.scale.at(row, scalars);
+                    let sd = prior.scale.deviation(row, scalars);
                     rows.push(Row { form, sd, weight: 1.0 });
                 }
             }
@@ -142,9 +142,9 @@ impl Exact {
                 if masked || likelihood.missing.contains(&row) {
                     continue;
                 }
-                let mut form = likelihood.location.at(row, scalars, &values, &starts);
+                let mut form = likelihood.location.form(row, scalars, &values, &starts);
                 form.constant -= outcome;
-                let sd = likelihood.scale.at(row, scalars);
+                let sd = likelihood.scale.deviation(row, scalars);
                 let weight = likelihood.weights.as_ref().map_or(1.0, |weights| weights[row]);
                 rows.push(Row { form, sd, weight });
             }
@@ -154,13 +154,13 @@ impl Exact {
             let (mean, [first, second]) = (pairs.mean.map(value), pairs.diagonal.map(value));
             let below = pairs.tied * second;
             for outcome in &pairs.outcomes {
-                let at = values.len();
-                let coordinate = |k: usize| Affine { factors: vec![(at + k, 1.0)], constant: 0.0 };
+                let first_coordinate = values.len();
+                let coordinate = |k: usize| Affine { factors: vec![(first_coordinate + k, 1.0)], constant: 0.0 };
                 let (mut a, mut b) = (coordinate(0), coordinate(1));
                 let mut whitened = [a.clone(), b.clone()];
                 if pairs.non_centred {
-                    a = Affine { factors: vec![(at, first)], constant: mean[0] };
-                    b = Affine { factors: vec![(at, below), (at + 1, second)], constant: mean[1] };
+                    a = Affine { factors: vec![(first_coordinate, first)], constant: mean[0] };
+                    b = Affine { factors: vec![(first_coordinate, below), (first_coordinate + 1, second)], constant: mean[1] };
                 } else {
                     // L^-1 (p - m).
                     let from = |k: usize| Affine { constant: -mean[k], ..coordinate(k) };
@@ -186,7 +186,7 @@ impl Exact {
     pub(super) fn logp(&mut self, u: &[f64]) -> f64 {
         let mut sum = self.rest;
         for Row { form, sd, weight } in &self.rows {
-            let z = form.at(u) / sd;
+            let z = form.value_at(u) / sd;
             let term = -weight * (0.5 * z * z + exmc_math::log(*sd) + HALF_LOG_TAU);
             self.size += term.abs();
             sum += term;
@@ -198,13 +198,13 @@ impl Exact {
     pub(super) fn integrate(&mut self, gone: &[usize], u: &[f64]) -> Result<Conditional, String> {
         let n = gone.len();
         let mut place = vec![None; self.values.len()];
-        gone.iter().enumerate().for_each(|(k, &own)| place[own] = Some(k));
-        let mut at = u.to_vec();
-        gone.iter().for_each(|&own| at[own] = 0.0);
+        gone.iter().enumerate().for_each(|(k, &coordinate)| place[coordinate] = Some(k));
+        let mut point = u.to_vec();
+        gone.iter().for_each(|&coordinate| point[coordinate] = 0.0);
         let mut precision = vec![vec![0.0; n]; n];
         let mut shift = vec![0.0; n];
         for Row { form, sd, weight } in &self.rows {
-            let residual = form.at(&at);
+            let residual = form.value_at(&point);
             let by = weight / (sd * sd);
             for &(a, left) in &form.factors {
                 let Some(a) = place[a] else { continue };
@@ -218,29 +218,29 @@ impl Exact {
         }
         let factor = cholesky(precision).ok_or("the exact precision is not positive definite")?;
         let mean = solve_transposed(&factor, &solve(&factor, &shift));
-        gone.iter().zip(&mean).for_each(|(&own, &mean)| at[own] = mean);
+        gone.iter().zip(&mean).for_each(|(&coordinate, &mean)| point[coordinate] = mean);
         let half_log_det: f64 = (0..n).map(|k| exmc_math::log(factor[k][k])).sum();
-        let logp = self.logp(&at) + n as f64 * HALF_LOG_TAU - half_log_det;
+        let logp = self.logp(&point) + n as f64 * HALF_LOG_TAU - half_log_det;
         self.size += half_log_det.abs();
         Ok(Conditional { logp, mean, factor })
     }
 
     /// All latents' elements at their coordinates.
     pub(super) fn values(&self, u: &[f64]) -> Vec<f64> {
-        self.values.iter().map(|form| form.at(u)).collect()
+        self.values.iter().map(|form| form.value_at(u)).collect()
     }
 
     /// Covariance of two elements, given the coordinates that are not `gone`: `a^\top P^{-1} b`.
     /// Row `k` of the result belongs to element `k`, and the covariance is the dot product of rows.
     pub(super) fn spread(&self, gone: &[usize], conditional: &Conditional) -> Vec<Vec<f64>> {
         let row = |form: &Affine| {
-            let mut own = vec![0.0; gone.len()];
+            let mut weights = vec![0.0; gone.len()];
             for &(place, by) in &form.factors {
                 if let Some(k) = gone.iter().position(|&g| g == place) {
-                    own[k] += by;
+                    weights[k] += by;
                 }
             }
-            solve(&conditional.factor, &own)
+            solve(&conditional.factor, &weights)
         };
         self.values.iter().map(row).collect()
     }
@@ -307,9 +307,9 @@ fn cholesky(mut a: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = a.len();
     for j in 0..n {
         for i in j..n {
-            let (head, own) =
-                (0..j).fold((0.0, a[i][j]), |(s, own), k| (s + a[i][k] * a[j][k], own));
-            let left = own - head;
+            let (head, entry) =
+                (0..j).fold((0.0, a[i][j]), |(s, entry), k| (s + a[i][k] * a[j][k], entry));
+            let left = entry - head;
             if i == j {
                 if left.is_nan() || left <= 0.0 {
                     return None;

@@ -103,10 +103,10 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
         .collect();
     let exact: Vec<(f64, f64)> =
         positions.iter().map(|q| exact_logp(model, &places, q)).collect::<Result<_, _>>()?;
-    let at = |bound: &BoundModel, q: &[f64]| bound.logp_grad(q).map_err(|e| e.to_string());
+    let evaluate_at = |bound: &BoundModel, q: &[f64]| bound.logp_grad(q).map_err(|e| e.to_string());
 
     // Constants that a program drops are the same everywhere.
-    let first = at(&bound, &positions[0])?.0;
+    let first = evaluate_at(&bound, &positions[0])?.0;
     let tilde = model.pairs.as_ref().is_some_and(|pairs| pairs.non_centred);
     let dropped = if model.whole_densities && !tilde { 0.0 } else { first - exact[0].0 };
     let near = |what: &str, k: usize, found: f64| {
@@ -121,7 +121,7 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
         }
     };
     for (k, q) in positions.iter().enumerate() {
-        near("what is left", k, at(&bound, q)?.0)?;
+        near("what is left", k, evaluate_at(&bound, q)?.0)?;
     }
     slopes(rng, model, &places, &bound, &positions[1])?;
 
@@ -148,16 +148,16 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
     };
     if let Some((what, other)) = other {
         // What costs less may be integrated out instead, so it has places of its own.
-        let own = super::places::places(model, &other)?;
-        let is_same = own.coordinates == places.coordinates && own.scalars == places.scalars;
+        let other_places = super::places::places(model, &other)?;
+        let is_same = other_places.coordinates == places.coordinates && other_places.scalars == places.scalars;
         for (k, q) in positions.iter().enumerate() {
             if is_same {
-                near(what, k, at(&other, q)?.0)?;
+                near(what, k, evaluate_at(&other, q)?.0)?;
             }
         }
         if !is_same {
             let q = vec![0.3; other.compiled().dim()];
-            recorded(model, &own, &other, (&q[..], 0)).map_err(|why| format!("{what}: {why}"))?;
+            recorded(model, &other_places, &other, (&q[..], 0)).map_err(|why| format!("{what}: {why}"))?;
         }
         seen.otherwise = 1;
     }
@@ -181,8 +181,8 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
         let changed = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
         seen.recentred = changed.len() as u64;
         for (kind, name) in [chains::VECTORS, chains::WALK].into_iter().enumerate() {
-            for own in changed.iter().filter(|own| own.name == name) {
-                seen.chained_coordinates[kind][usize::from(own.written == 0.0)] += 1;
+            for coordinate in changed.iter().filter(|coordinate| coordinate.name == name) {
+                seen.chained_coordinates[kind][usize::from(coordinate.written == 0.0)] += 1;
             }
         }
     }
@@ -230,7 +230,7 @@ fn recorded(
     let (scalars, log_jacobian, mut u) = read(model, places, position);
     let mut exact = Exact::new(model, &scalars, log_jacobian);
     let conditional = exact.integrate(&places.gone, &u)?;
-    places.gone.iter().zip(&conditional.mean).for_each(|(&own, &mean)| u[own] = mean);
+    places.gone.iter().zip(&conditional.mean).for_each(|(&element, &mean)| u[element] = mean);
     let mean = exact.values(&u);
     let spread = exact.spread(&places.gone, &conditional);
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -244,21 +244,21 @@ fn recorded(
                       noise: &[f64]|
      -> Result<Vec<f64>, String> {
         trace.evaluate_at_noise(position, noise, &mut row).map_err(|e| e.to_string())?;
-        for (&at, expected) in places.recorded_scalars.iter().zip(&scalars) {
-            if (row[at] - expected).abs() > 1e-13 * (1.0 + expected.abs()) {
-                return Err(format!("a scalar is recorded as {}, expected {expected}", row[at]));
+        for (&offset, expected) in places.recorded_scalars.iter().zip(&scalars) {
+            if (row[offset] - expected).abs() > 1e-13 * (1.0 + expected.abs()) {
+                return Err(format!("a scalar is recorded as {}, expected {expected}", row[offset]));
             }
         }
-        for &(at, element) in &places.derived {
+        for &(offset, element) in &places.derived {
             let expected = 2.0 * row[places.recorded[element]] - scalars[0];
-            if (row[at] - expected).abs() > 1e-12 * (1.0 + expected.abs() + scalars[0].abs()) {
+            if (row[offset] - expected).abs() > 1e-12 * (1.0 + expected.abs() + scalars[0].abs()) {
                 return Err(format!(
                     "a derived value is recorded as {}, expected {expected}",
-                    row[at]
+                    row[offset]
                 ));
             }
         }
-        Ok(places.recorded.iter().map(|&at| row[at]).collect())
+        Ok(places.recorded.iter().map(|&offset| row[offset]).collect())
     };
     let centre = values(&mut trace, &noise)?;
     for i in 0..n {
@@ -276,7 +276,7 @@ fn recorded(
         noise[k] = 1.0;
         let moved = values(&mut trace, &noise)?;
         noise[k] = 0.0;
-        columns.iter_mut().zip(moved).zip(&centre).for_each(|((own, x), c)| own.push(x - c));
+        columns.iter_mut().zip(moved).zip(&centre).for_each(|((column, x), c)| column.push(x - c));
     }
     for i in 0..n {
         for j in 0..=i {
@@ -303,35 +303,35 @@ fn recorded(
     let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 5 };
     recording.draw(number, position, &mut drawn).map_err(|e| e.to_string())?;
     let mut given = Values::new();
-    for (k, &at) in places.recorded_scalars.iter().enumerate() {
-        given.insert(format!("s{k}"), Tensor::scalar(drawn[at]));
+    for (k, &offset) in places.recorded_scalars.iter().enumerate() {
+        given.insert(format!("s{k}"), Tensor::scalar(drawn[offset]));
     }
     for variable in variables(bound) {
         let is_free = bound.compiled().lowered().layout.iter().map(|e| &e.name);
         let is_free = is_free.chain(bound.compiled().lowered().noise.iter().map(|e| &e.name));
         let mut names = is_free;
         if names.any(|name| *name == variable.name) {
-            let own = &drawn[variable.offset..variable.offset + variable.len()];
-            let value = Tensor::real(variable.shape.clone(), own).ok_or("a value has its shape")?;
+            let elements = &drawn[variable.offset..variable.offset + variable.len()];
+            let value = Tensor::real(variable.shape.clone(), elements).ok_or("a value has its shape")?;
             given.insert(variable.name.clone(), value);
         }
     }
-    let whole = bound.whole().map_err(|e| e.to_string())?;
-    let q = whole.unconstrain(&given).map_err(|e| e.to_string())?;
-    let all = whole.logp_grad(&q).map_err(|e| e.to_string())?.0;
+    let whole_model = bound.whole().map_err(|e| e.to_string())?;
+    let q = whole_model.unconstrain(&given).map_err(|e| e.to_string())?;
+    let all = whole_model.logp_grad(&q).map_err(|e| e.to_string())?.0;
     let left = bound.logp_grad(position).map_err(|e| e.to_string())?.0;
-    let layout = &whole.compiled().lowered().layout;
+    let layout = &whole_model.compiled().lowered().layout;
     let begin = starts(model);
     let coordinate = |number: usize| -> Option<f64> {
         let k = begin.iter().rposition(|&start| start <= number)?;
         let i = number - begin[k];
-        let (name, at) = element(model, k, i);
+        let (name, index) = element(model, k, i);
         let entry = layout.iter().find(|e| e.name == name)?;
-        Some(q[entry.offset + if model.latents[k].missing_of.is_some() { i } else { at }])
+        Some(q[entry.offset + if model.latents[k].missing_of.is_some() { i } else { index }])
     };
-    let own: Vec<f64> =
+    let gone_values: Vec<f64> =
         places.gone.iter().map(|&number| coordinate(number).unwrap_or(f64::NAN)).collect();
-    let (log_density, square) = conditional.log_density(&own);
+    let (log_density, square) = conditional.log_density(&gone_values);
     let expected = left + log_density;
     let is_near =
         (all - expected).abs() <= 10.0 * DENSITY * (exact.size + square + log_density.abs());

@@ -58,36 +58,36 @@ pub(super) fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, St
     }
     for (k, latent) in model.latents.iter().enumerate() {
         for i in 0..latent.len {
-            let (name, at) = element(model, k, i);
+            let (name, index) = element(model, k, i);
             let number = all.coordinates.len();
-            all.recorded.push(column(&name)? + at);
+            all.recorded.push(column(&name)? + index);
             if latent.missing_of.is_none() {
-                all.derived.push((column(&name.replace('z', "q"))? + at, number));
+                all.derived.push((column(&name.replace('z', "q"))? + index, number));
             }
             // Of a partly observed variable only the missing elements have coordinates.
-            let own = if latent.missing_of.is_some() { i } else { at };
-            let place = offset(&name).map(|begin| begin + own);
+            let free_index = if latent.missing_of.is_some() { i } else { index };
+            let place = offset(&name).map(|begin| begin + free_index);
             if place.is_none() {
                 let begin = noise_begins.get(&name);
                 let begin = begin.ok_or_else(|| format!("`{name}` is nowhere"))?;
                 all.gone.push(number);
-                all.noise.push(begin + own);
+                all.noise.push(begin + free_index);
             }
             all.coordinates.push(place);
         }
     }
     if let Some(pairs) = &model.pairs {
-        let (begin, at) = (column("p")?, offset("p").ok_or("`p` has no coordinates")?);
+        let (begin, start) = (column("p")?, offset("p").ok_or("`p` has no coordinates")?);
         for k in 0..2 * pairs.outcomes.len() {
             all.recorded.push(begin + k);
-            all.coordinates.push(Some(at + k));
+            all.coordinates.push(Some(start + k));
         }
     }
     for (name, n) in model.chains.parameters() {
-        let at = offset(name).ok_or_else(|| format!("`{name}` has no coordinates"))?;
+        let start = offset(name).ok_or_else(|| format!("`{name}` has no coordinates"))?;
         let begin = column(name)?;
         all.recorded.extend(begin..begin + n);
-        all.coordinates.extend((at..at + n).map(Some));
+        all.coordinates.extend((start..start + n).map(Some));
     }
     if all.gone.len() != next {
         return Err(format!("{next} numbers are integrated out, expected {}", all.gone.len()));
@@ -103,8 +103,8 @@ pub(super) fn read(
     position: &[f64],
 ) -> (Vec<f64>, f64, Vec<f64>) {
     let mut log_jacobian = 0.0;
-    let value = |(&at, kind): (&usize, &Scalar)| {
-        let x = position[at];
+    let value = |(&coordinate, kind): (&usize, &Scalar)| {
+        let x = position[coordinate];
         if !kind.is_positive() {
             return x;
         }
@@ -117,6 +117,6 @@ pub(super) fn read(
         exmc_math::log1p(exmc_math::exp(x))
     };
     let scalars = places.scalars.iter().zip(&model.scalars).map(value).collect();
-    let u = places.coordinates.iter().map(|at| at.map_or(0.0, |at| position[at])).collect();
+    let u = places.coordinates.iter().map(|coordinate| coordinate.map_or(0.0, |coordinate| position[coordinate])).collect();
     (scalars, log_jacobian, u)
 }

@@ -61,8 +61,8 @@ impl Seen {
         self.lanes += other.lanes;
         self.otherwise += other.otherwise;
         self.recentred += other.recentred;
-        let own = self.chained_coordinates.iter_mut().flatten();
-        own.zip(other.chained_coordinates.iter().flatten()).for_each(|(own, n)| *own += n);
+        let counts = self.chained_coordinates.iter_mut().flatten();
+        counts.zip(other.chained_coordinates.iter().flatten()).for_each(|(count, n)| *count += n);
         self.squares[0] += other.squares[0];
         self.squares[1] += other.squares[1];
     }
@@ -140,7 +140,7 @@ pub(super) fn seen(model: &Hierarchy, places: &Places) -> Seen {
         small: [
             count(&|k| {
                 model.latents[k].len == 1
-                    && (0..is_gone.len()).any(|own| parents(own).any(|p| p == k))
+                    && (0..is_gone.len()).any(|child| parents(child).any(|p| p == k))
             }),
             count(&|k| (2..8).contains(&model.latents[k].len)),
         ],

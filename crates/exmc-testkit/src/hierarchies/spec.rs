@@ -245,25 +245,25 @@ pub(super) fn pick(rng: &mut ChainRng, model: &Hierarchy, positive: bool) -> usi
 }
 
 pub(super) fn amount(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
-    let own = pick(rng, model, false);
+    let scalar = pick(rng, model, false);
     match below(rng, 8) {
         0 => Amount::Number(number(rng, 2.0)),
-        1 => Amount::Affine(number(rng, 1.0) + 0.005, own, number(rng, 1.0)),
-        2 => Amount::Product(own, pick(rng, model, false)),
-        3 => Amount::Square(own),
-        4 => Amount::Exp(own),
-        _ => Amount::Scalar(own),
+        1 => Amount::Affine(number(rng, 1.0) + 0.005, scalar, number(rng, 1.0)),
+        2 => Amount::Product(scalar, pick(rng, model, false)),
+        3 => Amount::Square(scalar),
+        4 => Amount::Exp(scalar),
+        _ => Amount::Scalar(scalar),
     }
 }
 
 fn scale(rng: &mut ChainRng, model: &Hierarchy, rows: usize) -> Scale {
-    let own = pick(rng, model, true);
+    let scalar = pick(rng, model, true);
     let amount = match below(rng, 7) {
         0 => Amount::Number(between(rng, 0.3, 2.0)),
         1 => Amount::Exp(pick(rng, model, false)),
-        2 => Amount::Product(own, pick(rng, model, true)),
-        3 => Amount::Root(own, between(rng, 0.1, 2.0)),
-        _ => Amount::Scalar(own),
+        2 => Amount::Product(scalar, pick(rng, model, true)),
+        3 => Amount::Root(scalar, between(rng, 0.1, 2.0)),
+        _ => Amount::Scalar(scalar),
     };
     let data = one_in(rng, 4).then(|| (0..rows).map(|_| between(rng, 0.3, 2.0)).collect());
     Scale { amount, data }
@@ -281,8 +281,8 @@ fn linear(rng: &mut ChainRng, model: &Hierarchy, rows: usize, known: usize, read
             _ => Amount::Number(1.0),
         };
         // Groups by chance, so that some are empty; in a third of the cases every row has its own.
-        let own = rows == len && one_in(rng, 3);
-        let index = (0..rows).map(|i| if own { i } else { below(rng, len) }).collect();
+        let is_distinct = rows == len && one_in(rng, 3);
+        let index = (0..rows).map(|i| if is_distinct { i } else { below(rng, len) }).collect();
         all.latents.push((coefficient, latent, index));
         if reads && known > 1 && one_in(rng, 4) {
             let other = below(rng, known);
@@ -361,21 +361,21 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
     let mask = one_in(rng, 4).then(|| (0..rows).map(|_| !one_in(rng, 3)).collect());
     let scale = scale(rng, model, rows);
     let outcomes = numbers(rng, rows, 3.0);
-    let mut own =
+    let mut likelihood =
         Likelihood { location, scale, outcomes, weights, mask, style, missing: Vec::new() };
     // Partly observed variables are the builder's.
-    if !model.stan && rows > 10 && own.weights.is_none() && own.mask.is_none() && one_in(rng, 2) {
-        own.missing = (0..rows).filter(|_| rng.uniform() < 0.6).collect();
-        if own.missing.is_empty() {
-            own.missing.push(0);
+    if !model.stan && rows > 10 && likelihood.weights.is_none() && likelihood.mask.is_none() && one_in(rng, 2) {
+        likelihood.missing = (0..rows).filter(|_| rng.uniform() < 0.6).collect();
+        if likelihood.missing.is_empty() {
+            likelihood.missing.push(0);
         }
-        let missing = own.missing.clone();
+        let missing = likelihood.missing.clone();
         let part = |all: &Vec<f64>| missing.iter().map(|&i| all[i]).collect::<Vec<f64>>();
         let location = Linear {
-            constant: own.location.constant,
-            slope: own.location.slope.as_ref().map(|(by, x)| (*by, part(x))),
-            data: own.location.data.as_ref().map(part),
-            latents: own
+            constant: likelihood.location.constant,
+            slope: likelihood.location.slope.as_ref().map(|(by, x)| (*by, part(x))),
+            data: likelihood.location.data.as_ref().map(part),
+            latents: likelihood
                 .location
                 .latents
                 .iter()
@@ -384,7 +384,7 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
                 })
                 .collect(),
         };
-        let scale = Scale { amount: own.scale.amount, data: own.scale.data.as_ref().map(part) };
+        let scale = Scale { amount: likelihood.scale.amount, data: likelihood.scale.data.as_ref().map(part) };
         let prior = Prior { range: 0..missing.len(), location, scale, style: Style::Target };
         model.latents.push(Latent {
             len: missing.len(),
@@ -394,7 +394,7 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
             missing_of: Some((model.likelihoods.len(), missing)),
         });
     }
-    model.likelihoods.push(own);
+    model.likelihoods.push(likelihood);
 }
 
 /// A latent vector without a prior, of which every element has an outcome.

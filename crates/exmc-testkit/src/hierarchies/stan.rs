@@ -189,16 +189,16 @@ impl Writer {
     }
 
     fn linear(&mut self, linear: &Linear, row: Option<&str>) -> String {
-        let at = |name: String| row.map_or(name.clone(), |row| format!("{name}[{row}]"));
+        let indexed = |name: String| row.map_or(name.clone(), |row| format!("{name}[{row}]"));
         let mut terms = Vec::new();
         terms.extend(linear.constant.map(amount));
         if let Some((by, x)) = &linear.slope {
             let x = self.data(x);
-            terms.push(format!("{} * {}", amount(*by), at(x)));
+            terms.push(format!("{} * {}", amount(*by), indexed(x)));
         }
         if let Some(data) = &linear.data {
             let data = self.data(data);
-            terms.push(at(data));
+            terms.push(indexed(data));
         }
         for (by, latent, index) in &linear.latents {
             let value = if self.spelling == Spelling::Vectors && self.numbers.contains(latent) {
@@ -223,17 +223,17 @@ impl Writer {
     }
 
     fn scale(&mut self, scale: &Scale, row: Option<&str>) -> String {
-        let own = amount(scale.amount);
-        let Some(data) = &scale.data else { return own };
+        let amount_text = amount(scale.amount);
+        let Some(data) = &scale.data else { return amount_text };
         let data = self.data(data);
         match row {
-            Some(row) => format!("{own} * {data}[{row}]"),
-            None => format!("{own} * {data}"),
+            Some(row) => format!("{amount_text} * {data}[{row}]"),
+            None => format!("{amount_text} * {data}"),
         }
     }
 
-    fn extra(&mut self, extra: &Extra, whole: bool) {
-        let style = if whole { Style::Target } else { Style::Tilde };
+    fn extra(&mut self, extra: &Extra, keeps_constants: bool) {
+        let style = if keeps_constants { Style::Target } else { Style::Tilde };
         match extra {
             Extra::Regression { a, b, scale, x, outcomes } => {
                 let (x, y) = (self.data(x), self.data(outcomes));
@@ -243,7 +243,7 @@ impl Writer {
                 let whole_numbers: Vec<usize> = outcomes.iter().map(|y| *y as usize).collect();
                 let (x, y) = (self.data(x), self.integers(&whole_numbers));
                 let arguments = format!("s{a} + s{b} * {x}");
-                if whole {
+                if keeps_constants {
                     self.model +=
                         &format!("  target += bernoulli_logit_lpmf({y} | {arguments});\n");
                 } else {

@@ -38,25 +38,25 @@ pub(super) fn compare(text: &str, seed: u64) -> Result<usize, String> {
             let value = way.evaluate(&point, &mut gradient);
             all.push((value.map_err(|error| error.message.to_string()), gradient));
         }
-        let Some((whole, others)) = all.split_last() else { continue };
-        let size = whole.1.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
+        let Some((uncollapsed, others)) = all.split_last() else { continue };
+        let size = uncollapsed.1.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
         for (value, gradient) in others {
-            let same = match (value, &whole.0) {
+            let same = match (value, &uncollapsed.0) {
                 (Ok(a), Ok(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
                 (a, b) => a == b,
             };
             if !same {
-                return Err(format!("{value:?} collapsed, {:?} whole at {point:?}", whole.0));
+                return Err(format!("{value:?} collapsed, {:?} whole at {point:?}", uncollapsed.0));
             }
-            let is_smooth = whole.0.as_ref().is_ok_and(|value| value.is_finite());
+            let is_smooth = uncollapsed.0.as_ref().is_ok_and(|value| value.is_finite());
             let near = |(a, b): (&f64, &f64)| {
                 a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= TOLERANCE * size
             };
-            if is_smooth && size.is_finite() && !gradient.iter().zip(&whole.1).all(near) {
-                return Err(format!("{gradient:?} collapsed, {:?} whole at {point:?}", whole.1));
+            if is_smooth && size.is_finite() && !gradient.iter().zip(&uncollapsed.1).all(near) {
+                return Err(format!("{gradient:?} collapsed, {:?} whole at {point:?}", uncollapsed.1));
             }
         }
-        compared += usize::from(whole.0.is_ok());
+        compared += usize::from(uncollapsed.0.is_ok());
     }
     Ok(compared)
 }

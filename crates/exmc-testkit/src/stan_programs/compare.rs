@@ -280,15 +280,15 @@ impl Both<'_> {
         let mut native = self.graph.native.as_ref().map(|(density, _)| density.instance());
         for k in 0..POINTS as u64 {
             let point: Vec<f64> = (0..dim).map(|_| 3.0 * rng.uniform() - 1.5).collect();
-            let at = |why: String| format!("{why} at {point:?}");
+            let located = |why: String| format!("{why} at {point:?}");
             let mut env = self.known.clone();
-            let own = match self.host.log_density(&mut env, &point) {
-                Ok(own) => own,
+            let interpreted = match self.host.log_density(&mut env, &point) {
+                Ok(interpreted) => interpreted,
                 // What is no argument of a density, the lowering rejects too.
                 Err(error) => {
                     self.graph.reference.evaluate(&point, &mut out).map_err(|e| e.to_string())?;
                     if out[0].is_finite() {
-                        return Err(at(format!("the interpreter says: {}", error.message)));
+                        return Err(located(format!("the interpreter says: {}", error.message)));
                     }
                     compared.points += 1;
                     continue;
@@ -296,28 +296,28 @@ impl Both<'_> {
             };
             let on_tape = self.tape.evaluate(&point, &mut slopes);
             let on_tape = on_tape.map_err(|error| format!("the tape says: {}", error.message))?;
-            if apart(own, on_tape) > TOLERANCE {
-                return Err(at(format!("on the tape {on_tape}, interpreted {own}")));
+            if apart(interpreted, on_tape) > TOLERANCE {
+                return Err(located(format!("on the tape {on_tape}, interpreted {interpreted}")));
             }
             self.graph.reference.evaluate(&point, &mut out).map_err(|e| e.to_string())?;
             let (value, rest) = (out[0], &out[1..]);
             // Loops that go on beyond what is compiled are the interpreter's.
             if !value.is_finite() && !self.lowered.limited_loops.is_empty() {
-                self.quantities(&mut env).map_err(at)?;
+                self.quantities(&mut env).map_err(located)?;
                 compared.points += 1;
                 continue;
             }
             // Beyond, infinity times zero is a derivative of one order of factors and not of
             // another.
-            let is_huge = !own.is_finite()
+            let is_huge = !interpreted.is_finite()
                 || self.has_variable_beyond(HUGE, &env)
                 || self.tape.largest_partial() > HUGE;
             compared.overflows += usize::from(is_huge);
             let slopes: &[f64] = if is_huge { &[] } else { &slopes };
             let found = Found { value, gradient: &rest[..dim], recorded: &rest[dim..] };
-            if let Err(why) = self.agree(&found, own, slopes, &env) {
-                if !self.has_no_digits(&point, (own, slopes), &found) {
-                    return Err(at(why));
+            if let Err(why) = self.agree(&found, interpreted, slopes, &env) {
+                if !self.has_no_digits(&point, (interpreted, slopes), &found) {
+                    return Err(located(why));
                 }
                 compared.without_digits += 1;
                 compared.points += 1;
@@ -329,23 +329,23 @@ impl Both<'_> {
                 let value = density.logp_grad(&point, &mut gradient).map_err(|e| e.to_string())?;
                 recorded.evaluate(&point, &mut out[1 + dim..]).map_err(|e| e.to_string())?;
                 let found = Found { value, gradient: &gradient, recorded: &out[1 + dim..] };
-                match self.agree(&found, own, slopes, &env) {
-                    Err(_) if self.has_no_digits(&point, (own, slopes), &found) => {
+                match self.agree(&found, interpreted, slopes, &env) {
+                    Err(_) if self.has_no_digits(&point, (interpreted, slopes), &found) => {
                         compared.without_digits += 1;
                     }
                     result => {
-                        result.map_err(|why| at(format!("by the native executor: {why}")))?;
+                        result.map_err(|why| located(format!("by the native executor: {why}")))?;
                     }
                 }
                 compared.native += 1;
             }
-            self.quantities(&mut env).map_err(at)?;
+            self.quantities(&mut env).map_err(located)?;
             compared.points += 1;
             let oscillates = || self.has_variable_beyond(OSCILLATING, &env);
             if Some(k) == by_differences && !is_huge && !oscillates() {
                 let direction: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
                 compared.differences +=
-                    usize::from(self.differences(&point, &direction, (own, slopes)).map_err(at)?);
+                    usize::from(self.differences(&point, &direction, (interpreted, slopes)).map_err(located)?);
             }
         }
         Ok(compared)
@@ -359,18 +359,18 @@ impl Both<'_> {
     fn has_no_digits(
         &mut self,
         point: &[f64],
-        (own, slopes): (f64, &[f64]),
+        (interpreted, slopes): (f64, &[f64]),
         found: &Found<'_>,
     ) -> bool {
         let distance = |value: f64, gradient: &[f64]| {
             let slopes = gradient.iter().zip(slopes).map(|(a, b)| (a - b).abs());
-            slopes.fold((value - own).abs(), f64::max)
+            slopes.fold((value - interpreted).abs(), f64::max)
         };
         // Adjoints that overflow on the tape tell nothing, so differences judge those slopes. This
         // excuses no value that is apart, and nothing else that was recorded.
         let is_lost = |k: usize| !slopes[k].is_finite() && found.gradient[k].is_finite();
         if slopes.iter().any(|slope| !slope.is_finite()) {
-            if apart(own, found.value) > TOLERANCE || !(0..slopes.len()).any(is_lost) {
+            if apart(interpreted, found.value) > TOLERANCE || !(0..slopes.len()).any(is_lost) {
                 return false;
             }
             let near = |k: usize, expected: f64, tolerance: f64| {
@@ -387,7 +387,7 @@ impl Both<'_> {
         }
         let off = distance(found.value, found.gradient);
         // What is apart is something else that was recorded.
-        if off <= TOLERANCE * own.abs().max(1.0) {
+        if off <= TOLERANCE * interpreted.abs().max(1.0) {
             return false;
         }
         let apart = found.gradient.iter().zip(slopes).map(|(a, b)| (a - b).abs());
@@ -405,8 +405,8 @@ impl Both<'_> {
         let Ok(()) = self.graph.reference.evaluate(point, &mut out) else { return false };
         let still = out[1..=dim].to_vec();
         (0..6).any(|k| {
-            let by = |at: usize| 1e-15 * if (at + k).is_multiple_of(k + 2) { -1.0 } else { 1.0 };
-            let near: Vec<f64> = point.iter().zip(0..).map(|(x, at)| x * (1.0 + by(at))).collect();
+            let by = |coordinate: usize| 1e-15 * if (coordinate + k).is_multiple_of(k + 2) { -1.0 } else { 1.0 };
+            let near: Vec<f64> = point.iter().zip(0..).map(|(x, coordinate)| x * (1.0 + by(coordinate))).collect();
             let value = self.tape.evaluate(&near, &mut moved);
             let on_tape = value.is_ok_and(|value| distance(value, &moved) >= 0.1 * off);
             let run = self.graph.reference.evaluate(&near, &mut out);
@@ -417,12 +417,12 @@ impl Both<'_> {
 
     /// The interpreter's density in one coordinate, by a difference.
     fn difference(&mut self, point: &[f64], coordinate: usize) -> f64 {
-        let mut at = |by: f64| {
+        let mut density_at = |by: f64| {
             let mut near = point.to_vec();
             near[coordinate] += by;
             self.host.log_density(&mut self.known.clone(), &near).unwrap_or(f64::NAN)
         };
-        (at(0.1 * STEP) - at(-0.1 * STEP)) / (0.2 * STEP)
+        (density_at(0.1 * STEP) - density_at(-0.1 * STEP)) / (0.2 * STEP)
     }
 
     /// Whether a variable holds NaN or a number beyond a limit.
@@ -439,14 +439,14 @@ impl Both<'_> {
     fn agree(
         &self,
         found: &Found<'_>,
-        own: f64,
+        interpreted: f64,
         slopes: &[f64],
         env: &Environment,
     ) -> Result<(), String> {
-        if apart(own, found.value) > TOLERANCE {
-            return Err(format!("lowered {}, interpreted {own}", found.value));
+        if apart(interpreted, found.value) > TOLERANCE {
+            return Err(format!("lowered {}, interpreted {interpreted}", found.value));
         }
-        let size = slopes.iter().fold(own.abs().max(1.0), |size, slope| size.max(slope.abs()));
+        let size = slopes.iter().fold(interpreted.abs().max(1.0), |size, slope| size.max(slope.abs()));
         for (k, (slope, expected)) in found.gradient.iter().zip(slopes).enumerate() {
             let off = (slope - expected).abs() / size;
             let undefined = !slope.is_finite() && !expected.is_finite();
@@ -463,17 +463,17 @@ impl Both<'_> {
         &mut self,
         point: &[f64],
         direction: &[f64],
-        (own, slopes): (f64, &[f64]),
+        (interpreted, slopes): (f64, &[f64]),
     ) -> Result<bool, String> {
-        let mut at = |by: f64| {
+        let mut density_at = |by: f64| {
             let moved: Vec<f64> = point.iter().zip(direction).map(|(p, d)| p + by * d).collect();
             let mut env = self.known.clone();
             let value = self.host.log_density(&mut env, &moved);
             value.map_err(|error| format!("the interpreter says: {}", error.message))
         };
         let mut by = |step: f64| -> Result<f64, String> {
-            let near = (at(step)? - at(-step)?) / (2.0 * step);
-            let far = (at(2.0 * step)? - at(-2.0 * step)?) / (4.0 * step);
+            let near = (density_at(step)? - density_at(-step)?) / (2.0 * step);
+            let far = (density_at(2.0 * step)? - density_at(-2.0 * step)?) / (4.0 * step);
             Ok((4.0 * near - far) / 3.0)
         };
         let (wide, narrow) = (by(STEP)?, by(0.5 * STEP)?);
@@ -482,7 +482,7 @@ impl Both<'_> {
             return Ok(false);
         }
         let slope: f64 = slopes.iter().zip(direction).map(|(g, d)| g * d).sum();
-        let size = narrow.abs().max(own.abs()).max(1.0);
+        let size = narrow.abs().max(interpreted.abs()).max(1.0);
         let off = (slope - narrow).abs();
         if off.is_nan() || off > SLOPE_TOLERANCE * size {
             return Err(format!("on the tape the slope is {slope}, by differences {narrow}"));
@@ -551,9 +551,9 @@ fn is_same(a: &Value, b: &Value) -> bool {
 
 /// Whether a value has these numbers.
 fn is_near(value: &Value, found: &[f64]) -> bool {
-    let near = |own: &[f64]| {
-        let mut pairs = own.iter().zip(found);
-        own.len() == found.len() && pairs.all(|(a, b)| apart(*a, *b) <= TOLERANCE)
+    let near = |numbers: &[f64]| {
+        let mut pairs = numbers.iter().zip(found);
+        numbers.len() == found.len() && pairs.all(|(a, b)| apart(*a, *b) <= TOLERANCE)
     };
     match value {
         Value::Int(i) => near(&[*i as f64]),

@@ -24,8 +24,8 @@ impl Maker<'_> {
             3 => {
                 let (a, len) = (pick(self.rng, &l.rows)?.clone(), 1 + self.below(3));
                 let from = pick(self.rng, &s.rows)?.clone();
-                let (to, of) = (several(self.rng, s, len), several(self.rng, s, len));
-                format!("{a}[{to}] = {from}[{of}];")
+                let (to, source_indices) = (several(self.rng, s, len), several(self.rng, s, len));
+                format!("{a}[{to}] = {from}[{source_indices}];")
             }
             4 => {
                 let (a, z) = (pick(self.rng, &l.rows)?.clone(), pick(self.rng, &s.arrays)?.clone());

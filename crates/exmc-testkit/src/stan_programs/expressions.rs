@@ -87,8 +87,8 @@ pub(super) fn index(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
 
 /// One that data tell.
 pub(super) fn known_index(rng: &mut ChainRng, s: &Scope) -> String {
-    let own = if chance(rng, 60) { pick(rng, &s.known).cloned() } else { None };
-    own.unwrap_or_else(|| (1 + rng.below(EXTENT)).to_string())
+    let known = if chance(rng, 60) { pick(rng, &s.known).cloned() } else { None };
+    known.unwrap_or_else(|| (1 + rng.below(EXTENT)).to_string())
 }
 
 /// First and last of a range of a length, as text.
@@ -110,8 +110,8 @@ pub(super) fn several(rng: &mut ChainRng, s: &Scope, len: u64) -> String {
     if chance(rng, 30) {
         let mut all: Vec<u64> = (1..=EXTENT).collect();
         while all.len() as u64 > len {
-            let at = rng.below(all.len() as u64) as usize;
-            all.remove(at);
+            let position = rng.below(all.len() as u64) as usize;
+            all.remove(position);
         }
         if chance(rng, 50) {
             all.reverse();
@@ -240,12 +240,12 @@ pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Str
             4 => {
                 if let Some(m) = pick(rng, &s.matrices).cloned() {
                     let (i, several) = (index(rng, s, d), several(rng, s, len));
-                    let own = if chance(rng, 50) {
+                    let slice = if chance(rng, 50) {
                         format!("{m}[{several}, {i}]")
                     } else {
                         format!("{m}[{i}, {several}]'")
                     };
-                    return own;
+                    return slice;
                 }
             }
             _ => {
@@ -266,7 +266,7 @@ pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Str
 /// argument is not in scope.
 fn part_by_function(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Option<String> {
     let v = pick(rng, &s.vectors).cloned();
-    let own = match rng.below(10) {
+    let expression = match rng.below(10) {
         0 => format!("head({}, {len})", v?),
         1 => format!("tail({}, {len})", v?),
         2 => format!("segment({}, {}, {len})", v?, 1 + rng.below(EXTENT + 1 - len)),
@@ -290,7 +290,7 @@ fn part_by_function(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Opti
             }
         }
     };
-    Some(own)
+    Some(expression)
 }
 
 /// A condition, on parameters or on data.

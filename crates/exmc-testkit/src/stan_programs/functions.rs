@@ -11,13 +11,13 @@ impl Maker<'_> {
         functions: &mut [Vec<String>; 3],
         three: bool,
     ) -> Part {
-        let own = |all: &[&str]| -> Vec<String> { all.iter().map(|n| (*n).to_owned()).collect() };
+        let owned = |all: &[&str]| -> Vec<String> { all.iter().map(|n| (*n).to_owned()).collect() };
         let mut s = Scope { functions: functions.clone(), ..Scope::default() };
-        s.reals = own(&["p", "r"]);
-        s.locals.reals = own(&["r"]);
-        s.vectors = own(&["u"]);
-        s.counters = own(&["n"]);
-        s.locals.counters = own(&["n"]);
+        s.reals = owned(&["p", "r"]);
+        s.locals.reals = owned(&["r"]);
+        s.vectors = owned(&["u"]);
+        s.counters = owned(&["n"]);
+        s.locals.counters = owned(&["n"]);
         let kind = self.below(if three { 3 } else { 6 });
         let (name, arguments, returns) = match kind {
             0 => ("ff", "real p, vector o, int i0", Returns::Real),
@@ -93,16 +93,16 @@ impl Maker<'_> {
                 let mut inner = s.clone();
                 let i = chance(self.rng, 60).then(|| self.name("i"));
                 inner.known.extend(i.clone());
-                let (place, at) = match &i {
+                let (place, subscript) = match &i {
                     Some(i) => (format!("@z[{i}]"), i.clone()),
                     None => ("@t".to_owned(), index(self.rng, &inner, 1)),
                 };
                 let a = real(self.rng, &inner, 1);
                 let v = vector(self.rng, &inner, 1, EXTENT);
                 let value = match kind {
-                    0 => format!("{f}({a}, {v}, {at})"),
+                    0 => format!("{f}({a}, {v}, {subscript})"),
                     1 => format!("sum({f}({v}, {a}))"),
-                    _ => format!("0.1 * {f}({a}, {at})"),
+                    _ => format!("0.1 * {f}({a}, {subscript})"),
                 };
                 let line = Node::Line(format!("{place} = tanh({place} + {value});"));
                 all.push(match i {

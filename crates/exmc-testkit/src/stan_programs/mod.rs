@@ -132,15 +132,15 @@ pub fn run(first: u64, count: u64, threads: usize) -> Tally {
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                let (mut own, mut workshop) = (Tally::default(), Workshop::default());
+                let (mut tally, mut workshop) = (Tally::default(), Workshop::default());
                 loop {
                     let k = next.fetch_add(1, Ordering::Relaxed);
                     if k >= count {
                         break;
                     }
-                    own.note(first + k, check_in(first + k, &mut workshop));
+                    tally.note(first + k, check_in(first + k, &mut workshop));
                 }
-                all.lock().unwrap_or_else(|poison| poison.into_inner()).add(own);
+                all.lock().unwrap_or_else(|poison| poison.into_inner()).add(tally);
             });
         }
     });

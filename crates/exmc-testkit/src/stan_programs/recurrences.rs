@@ -25,7 +25,7 @@ struct Carried {
 impl Maker<'_> {
     /// A block with a loop over the longer data.
     pub(super) fn recurrence(&mut self, s: &Scope, place: Place) -> Node {
-        let own = Carried {
+        let carried = Carried {
             series: self.name("h"),
             rows: self.name("g"),
             state: self.name("s"),
@@ -35,58 +35,58 @@ impl Maker<'_> {
             flag: self.name("f"),
             i: self.name("i"),
         };
-        let mut all = self.beginnings(s, &own);
+        let mut all = self.beginnings(s, &carried);
         let back = 1 + self.below(3);
         let mut inner = s.clone();
-        let i = own.i.clone();
+        let i = carried.i.clone();
         inner.long.push(i.clone());
         for lag in 1..=back {
-            inner.reals.push(format!("{}[{i} - {lag}]", own.series));
+            inner.reals.push(format!("{}[{i} - {lag}]", carried.series));
         }
-        inner.vectors.push(format!("{}[{i} - 1]", own.rows));
+        inner.vectors.push(format!("{}[{i} - 1]", carried.rows));
         // What the iteration itself has written is read as well.
-        inner.reals.extend([format!("{}[{i}]", own.series), own.state.clone()]);
-        inner.vectors.extend([format!("{}[{i}]", own.rows), own.vector.clone()]);
-        inner.indices.push(own.index.clone());
-        inner.locals.reals.extend([own.state.clone(), format!("{}[{i}]", own.series)]);
-        inner.locals.vectors.extend([own.vector.clone(), format!("{}[{i}]", own.rows)]);
-        inner.locals.indices.push(own.index.clone());
+        inner.reals.extend([format!("{}[{i}]", carried.series), carried.state.clone()]);
+        inner.vectors.extend([format!("{}[{i}]", carried.rows), carried.vector.clone()]);
+        inner.indices.push(carried.index.clone());
+        inner.locals.reals.extend([carried.state.clone(), format!("{}[{i}]", carried.series)]);
+        inner.locals.vectors.extend([carried.vector.clone(), format!("{}[{i}]", carried.rows)]);
+        inner.locals.indices.push(carried.index.clone());
         let place = Place { in_loop: true, depth: place.depth.min(2), ..place };
         let mut body = Vec::new();
         self.left = 3 + self.below(8) as u32;
         for _ in 0..2 + self.below(4) {
-            let node = self.step(&inner, place, &own);
+            let node = self.step(&inner, place, &carried);
             body.push(node);
         }
         let low = 1 + back;
         let high = if chance(self.rng, 20) { 5 + self.below(18) } else { LONG };
         all.push(Node::Arms(vec![(format!("for ({i} in {low}:{high})"), body)]));
-        all.extend(self.endings(s, &own));
+        all.extend(self.endings(s, &carried));
         Node::Arms(vec![(String::new(), all)])
     }
 
-    fn beginnings(&mut self, s: &Scope, own: &Carried) -> Vec<Node> {
+    fn beginnings(&mut self, s: &Scope, carried: &Carried) -> Vec<Node> {
         let (a, b, c) = (real(self.rng, s, 1), real(self.rng, s, 1), vector(self.rng, s, 1, 4));
         [
-            format!("vector[{LONG}] {} = rep_vector(tanh({a}), {LONG});", own.series),
-            format!("array[{LONG}] vector[4] {} = rep_array(0.1 * v, {LONG});", own.rows),
-            format!("real {} = tanh({b});", own.state),
-            format!("vector[4] {} = {c};", own.vector),
-            format!("int {} = 1; real {} = 0; int {} = 0;", own.index, own.guarded, own.flag),
+            format!("vector[{LONG}] {} = rep_vector(tanh({a}), {LONG});", carried.series),
+            format!("array[{LONG}] vector[4] {} = rep_array(0.1 * v, {LONG});", carried.rows),
+            format!("real {} = tanh({b});", carried.state),
+            format!("vector[4] {} = {c};", carried.vector),
+            format!("int {} = 1; real {} = 0; int {} = 0;", carried.index, carried.guarded, carried.flag),
         ]
         .map(Node::Line)
         .to_vec()
     }
 
-    fn endings(&mut self, s: &Scope, own: &Carried) -> Vec<Node> {
-        let list = |name: &str| s.locals.reals.iter().any(|own| own == name);
+    fn endings(&mut self, s: &Scope, carried: &Carried) -> Vec<Node> {
+        let list = |name: &str| s.locals.reals.iter().any(|candidate| candidate == name);
         let into = ["@r", "@q", "@t"].into_iter().find(|name| list(name)).unwrap_or("@r");
-        let at = 1 + self.below(LONG);
+        let index = 1 + self.below(LONG);
         let all = [
-            format!("{into} += 0.02 * sum({});", own.series),
-            format!("{into} -= tanh(0.3 * {} + {}[{at}]);", own.state, own.series),
-            format!("{into} += 0.02 * dot_self({}) + 0.1 * {};", own.vector, own.index),
-            format!("{into} += 0.01 * sum({}[{at}]) - 0.05 * tanh({});", own.rows, own.guarded),
+            format!("{into} += 0.02 * sum({});", carried.series),
+            format!("{into} -= tanh(0.3 * {} + {}[{index}]);", carried.state, carried.series),
+            format!("{into} += 0.02 * dot_self({}) + 0.1 * {};", carried.vector, carried.index),
+            format!("{into} += 0.01 * sum({}[{index}]) - 0.05 * tanh({});", carried.rows, carried.guarded),
         ];
         all.into_iter().map(Node::Line).collect()
     }
@@ -103,8 +103,8 @@ impl Maker<'_> {
         }
     }
 
-    fn step(&mut self, s: &Scope, place: Place, own: &Carried) -> Node {
-        let i = own.i.as_str();
+    fn step(&mut self, s: &Scope, place: Place, carried: &Carried) -> Node {
+        let i = carried.i.as_str();
         match self.below(12) {
             0..=4 => {
                 let mut arms = Vec::new();
@@ -114,28 +114,28 @@ impl Maker<'_> {
                     let mixed = chance(self.rng, 8);
                     let kind = if mixed { format!("{kind} && {other}") } else { kind };
                     let head = format!("{}if ({kind})", if number == 0 { "" } else { "else " });
-                    let body = self.formulas(s, place, own);
+                    let body = self.formulas(s, place, carried);
                     arms.push((head, body));
                 }
                 if chance(self.rng, 70) {
-                    let body = self.formulas(s, place, own);
+                    let body = self.formulas(s, place, carried);
                     arms.push(("else".to_owned(), body));
                 }
                 Node::Arms(arms)
             }
-            5 | 6 => Node::Line(self.formula(s, own)),
+            5 | 6 => Node::Line(self.formula(s, carried)),
             7 => {
                 let kind = self.kind(i);
                 let word = if chance(self.rng, 75) { "continue" } else { "break" };
                 Node::Arms(vec![(format!("if ({kind})"), vec![Node::Line(format!("{word};"))])])
             }
-            8 => self.loop_in_step(s, own),
+            8 => self.loop_in_step(s, carried),
             9 => {
                 let (kind, a) = (self.kind(i), real(self.rng, s, 1));
-                let set = format!("{} = 1 + 0.3 * tanh({a}); {} = 1;", own.guarded, own.flag);
+                let set = format!("{} = 1 + 0.3 * tanh({a}); {} = 1;", carried.guarded, carried.flag);
                 Node::Arms(vec![(format!("if ({kind})"), vec![Node::Line(set)])])
             }
-            10 => self.invalid_elsewhere(own),
+            10 => self.invalid_elsewhere(carried),
             _ => {
                 self.left = self.left.max(2);
                 let body = self.list(s, Place { depth: place.depth.min(1), ..place }, 2);
@@ -145,16 +145,16 @@ impl Maker<'_> {
     }
 
     /// What one branch does.
-    fn formulas(&mut self, s: &Scope, place: Place, own: &Carried) -> Vec<Node> {
-        let mut all = vec![Node::Line(self.formula(s, own))];
+    fn formulas(&mut self, s: &Scope, place: Place, carried: &Carried) -> Vec<Node> {
+        let mut all = vec![Node::Line(self.formula(s, carried))];
         if chance(self.rng, 30) {
-            all.push(Node::Line(self.formula(s, own)));
+            all.push(Node::Line(self.formula(s, carried)));
         }
         if place.adds && chance(self.rng, 40) {
             all.push(Node::Line(self.term(s, place)));
         }
         if chance(self.rng, 20) {
-            all.push(self.invalid_elsewhere(own));
+            all.push(self.invalid_elsewhere(carried));
         }
         if chance(self.rng, 15) {
             self.left = self.left.max(1);
@@ -163,48 +163,48 @@ impl Maker<'_> {
         all
     }
 
-    fn formula(&mut self, s: &Scope, own: &Carried) -> String {
-        let (i, a) = (own.i.as_str(), real(self.rng, s, 1));
-        let h = &own.series;
+    fn formula(&mut self, s: &Scope, carried: &Carried) -> String {
+        let (i, a) = (carried.i.as_str(), real(self.rng, s, 1));
+        let h = &carried.series;
         match self.below(10) {
             0..=2 => format!("{h}[{i}] = 0.4 * {h}[{i} - 1] + 0.3 * {a};"),
-            3 | 4 => format!("{} = 0.5 * {} + 0.3 * {a};", own.state, own.state),
+            3 | 4 => format!("{} = 0.5 * {} + 0.3 * {a};", carried.state, carried.state),
             5 => format!("{h}[{i}] += 0.2 * tanh({a});"),
             6 => format!(
                 "{}[idx[{i}]] = 0.3 * {}[idx[{i} - 1]] + 0.2 * {a};",
-                own.vector, own.vector
+                carried.vector, carried.vector
             ),
             7 => {
                 let v = vector(self.rng, s, 1, 4);
-                format!("{}[{i}] = 0.3 * {}[{i} - 1] + 0.2 * {v};", own.rows, own.rows)
+                format!("{}[{i}] = 0.3 * {}[{i} - 1] + 0.2 * {v};", carried.rows, carried.rows)
             }
-            8 => format!("{} = idx[{i}];", own.index),
-            _ => format!("{}[{i}, {}] = 0.3 * {a};", own.rows, own.index),
+            8 => format!("{} = idx[{i}];", carried.index),
+            _ => format!("{}[{i}, {}] = 0.3 * {a};", carried.rows, carried.index),
         }
     }
 
-    fn loop_in_step(&mut self, s: &Scope, own: &Carried) -> Node {
-        let (i, k) = (own.i.as_str(), self.name("k"));
+    fn loop_in_step(&mut self, s: &Scope, carried: &Carried) -> Node {
+        let (i, k) = (carried.i.as_str(), self.name("k"));
         let mut inner = s.clone();
         inner.known.push(k.clone());
         let a = real(self.rng, &inner, 1);
         let line = match self.below(4) {
-            0 => format!("{}[{i}, {k}] = 0.3 * {}[{i} - 1, {k}] + 0.2 * {a};", own.rows, own.rows),
-            1 => format!("{}[{i}] += 0.1 * tanh({a});", own.series),
-            2 => format!("{} = 0.6 * {} + 0.1 * {a};", own.state, own.state),
-            _ => format!("{}[{k}] = 0.5 * {}[{k}] + 0.1 * {a};", own.vector, own.vector),
+            0 => format!("{}[{i}, {k}] = 0.3 * {}[{i} - 1, {k}] + 0.2 * {a};", carried.rows, carried.rows),
+            1 => format!("{}[{i}] += 0.1 * tanh({a});", carried.series),
+            2 => format!("{} = 0.6 * {} + 0.1 * {a};", carried.state, carried.state),
+            _ => format!("{}[{k}] = 0.5 * {}[{k}] + 0.1 * {a};", carried.vector, carried.vector),
         };
         Node::Arms(vec![(format!("for ({k} in 1:4)"), vec![Node::Line(line)])])
     }
 
     /// Formulas that have no number, or no slope, in iterations that do not take them.
-    fn invalid_elsewhere(&mut self, own: &Carried) -> Node {
-        let (i, q) = (own.i.as_str(), own.state.as_str());
+    fn invalid_elsewhere(&mut self, carried: &Carried) -> Node {
+        let (i, q) = (carried.i.as_str(), carried.state.as_str());
         let lines = match self.below(3) {
             0 => format!(
                 "if ({f} == 1) {q} = 0.5 * {q} + 0.1 * log(square({z})); else {q} = 0.7 * {q};",
-                f = own.flag,
-                z = own.guarded
+                f = carried.flag,
+                z = carried.guarded
             ),
             1 => format!(
                 "if (w24[{i}] > 0) {q} = 0.4 * {q} + 0.1 * log(w24[{i}] * (1 + square(x))); \
@@ -212,8 +212,8 @@ impl Maker<'_> {
             ),
             _ => format!(
                 "if ({f} == 1) {q} += 0.1 * sqrt(square({z}) * (1 + square(x))) + 0.05 / {z};",
-                f = own.flag,
-                z = own.guarded
+                f = carried.flag,
+                z = carried.guarded
             ),
         };
         Node::Line(lines)

@@ -17,16 +17,16 @@ impl Maker<'_> {
     pub(super) fn sections(&mut self, s: &Scope, place: Place) -> Option<Node> {
         let v = pick(self.rng, &s.vectors)?.clone();
         let limit = ["0", "0.3", "y"][self.below(if s.data { 3 } else { 2 }) as usize];
-        let (i, j, at, count) = (self.name("i"), self.name("j"), self.name("p"), self.name("n"));
+        let (i, j, position, count) = (self.name("i"), self.name("j"), self.name("p"), self.name("n"));
         let lengths = LENGTHS[self.below(LENGTHS.len() as u64) as usize];
         let mut inner = s.clone();
-        inner.known.extend([i.clone(), at.clone()]);
+        inner.known.extend([i.clone(), position.clone()]);
         let other = if chance(self.rng, 20) { pick(self.rng, &s.vectors) } else { Some(&v) };
-        let holds = format!("{}[{at}] > {limit}", other.unwrap_or(&v));
+        let holds = format!("{}[{position}] > {limit}", other.unwrap_or(&v));
         let line = |text: String| Node::Line(text);
         let flag = self.name("f");
         let mut body = vec![
-            line(format!("int {at} = sum({lengths}[1:{i}]) - {lengths}[{i}] + {j};")),
+            line(format!("int {position} = sum({lengths}[1:{i}]) - {lengths}[{i}] + {j};")),
             line(format!("int {flag} = {};", self.below(2))),
         ];
         body.push(match self.below(4) {
@@ -46,10 +46,10 @@ impl Maker<'_> {
             _ => format!("if ({v}[{i}] > {limit})"),
         };
         let outside = Node::Arms(vec![(under, vec![loop_inside])]);
-        let whole = vec![
+        let nodes = vec![
             line(format!("array[{EXTENT}] int {count} = {lengths};")),
             Node::Arms(vec![(format!("for ({i} in 1:{EXTENT})"), vec![outside])]),
         ];
-        Some(Node::Arms(vec![(String::new(), whole)]))
+        Some(Node::Arms(vec![(String::new(), nodes)]))
     }
 }

@@ -40,11 +40,11 @@ fn candidates(text: &Text) -> Vec<Text> {
         for body in smaller_lists(&text.parts[k].body) {
             all.push(with(&|t| t.parts[k].body.clone_from(&body)));
         }
-        for at in 0..text.parts[k].last.len() {
-            all.push(with(&|t| drop(t.parts[k].last.remove(at))));
+        for index in 0..text.parts[k].last.len() {
+            all.push(with(&|t| drop(t.parts[k].last.remove(index))));
         }
-        for at in 0..text.parts[k].first.len() {
-            all.push(with(&|t| drop(t.parts[k].first.remove(at))));
+        for index in 0..text.parts[k].first.len() {
+            all.push(with(&|t| drop(t.parts[k].first.remove(index))));
         }
     }
     all

@@ -73,24 +73,24 @@ pub(super) fn program(rng: &mut ChainRng, three_blocks: bool) -> Text {
 /// The scope of a block: parameters, data, and variables under the names that [`declarations`]
 /// gives.
 fn block_scope(functions: [Vec<String>; 3]) -> Scope {
-    let own = |all: &[&str]| -> Vec<String> { all.iter().map(|n| (*n).to_owned()).collect() };
+    let owned = |all: &[&str]| -> Vec<String> { all.iter().map(|n| (*n).to_owned()).collect() };
     let mut s = Scope { functions, data: true, ..Scope::default() };
-    s.reals = own(&["x", "y", "@r", "@q", "@t"]);
-    s.vectors = own(&["v", "w", "@a", "@b"]);
-    s.matrices = own(&["M", "@m"]);
-    s.arrays = own(&["@z"]);
-    s.rows = own(&["@g"]);
-    s.numbers = own(&["@j"]);
-    s.counters = own(&["@n", "@f"]);
-    s.indices = own(&["@l"]);
-    s.locals.reals = own(&["@r", "@q", "@t"]);
-    s.locals.vectors = own(&["@a", "@b"]);
-    s.locals.matrices = own(&["@m"]);
-    s.locals.arrays = own(&["@z"]);
-    s.locals.rows = own(&["@g"]);
-    s.locals.numbers = own(&["@j"]);
-    s.locals.counters = own(&["@n", "@f"]);
-    s.locals.indices = own(&["@l"]);
+    s.reals = owned(&["x", "y", "@r", "@q", "@t"]);
+    s.vectors = owned(&["v", "w", "@a", "@b"]);
+    s.matrices = owned(&["M", "@m"]);
+    s.arrays = owned(&["@z"]);
+    s.rows = owned(&["@g"]);
+    s.numbers = owned(&["@j"]);
+    s.counters = owned(&["@n", "@f"]);
+    s.indices = owned(&["@l"]);
+    s.locals.reals = owned(&["@r", "@q", "@t"]);
+    s.locals.vectors = owned(&["@a", "@b"]);
+    s.locals.matrices = owned(&["@m"]);
+    s.locals.arrays = owned(&["@z"]);
+    s.locals.rows = owned(&["@g"]);
+    s.locals.numbers = owned(&["@j"]);
+    s.locals.counters = owned(&["@n", "@f"]);
+    s.locals.indices = owned(&["@l"]);
     s
 }
 
@@ -109,8 +109,8 @@ fn declarations(integers_as: Option<&str>) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     if integers_as.is_some() {
-        let own = ["int @n = 0;", "int @f = 0;", "int @l = 1;", "array[4] int @j = {2, 4, 1, 2};"];
-        all.extend(own.map(str::to_owned));
+        let integers = ["int @n = 0;", "int @f = 0;", "int @l = 1;", "array[4] int @j = {2, 4, 1, 2};"];
+        all.extend(integers.map(str::to_owned));
     }
     all
 }
@@ -160,12 +160,12 @@ impl Maker<'_> {
         let mut body = self.list(&s, place, 5);
         if chance(self.rng, 40) {
             let recurrence = self.recurrence(&s, place);
-            let at = self.below(body.len() as u64 + 1) as usize;
-            body.insert(at, recurrence);
+            let position = self.below(body.len() as u64 + 1) as usize;
+            body.insert(position, recurrence);
         }
         for call in self.calls(&s) {
-            let at = self.below(body.len() as u64 + 1) as usize;
-            body.insert(at, call);
+            let position = self.below(body.len() as u64 + 1) as usize;
+            body.insert(position, call);
         }
         if three_blocks {
             // Integers cannot be transformed parameters: they stand in a block of their own there,
@@ -378,8 +378,8 @@ impl Maker<'_> {
         let mut body = vec![Node::Line(format!("{n} += 1;"))];
         body.extend(self.list(&inner, Place { in_loop: true, ..place }, 3));
         let head = format!("while ({n} < {most}{on})");
-        let whole = vec![Node::Line(format!("int {n} = 0;")), Node::Arms(vec![(head, body)])];
-        Node::Arms(vec![(String::new(), whole)])
+        let nodes = vec![Node::Line(format!("int {n} = 0;")), Node::Arms(vec![(head, body)])];
+        Node::Arms(vec![(String::new(), nodes)])
     }
 
     fn declaration(&mut self, s: &mut Scope) -> Node {
@@ -487,8 +487,8 @@ impl Maker<'_> {
                 6 => {
                     let Some(v) = pick(self.rng, &l.vectors).cloned() else { continue };
                     let len = 1 + self.below(EXTENT);
-                    let (at, e) = (several(self.rng, s, len), vector(self.rng, s, 1, len));
-                    return format!("{v}[{at}] = {e};");
+                    let (indices, e) = (several(self.rng, s, len), vector(self.rng, s, 1, len));
+                    return format!("{v}[{indices}] = {e};");
                 }
                 7 => {
                     let Some(v) = pick(self.rng, &l.vectors).cloned() else { continue };

@@ -87,9 +87,9 @@ fn groups() -> Target {
     const GROUP: [usize; 9] = [0, 1, 0, 2, 0, 1, 0, 2, 0];
     const Y: [f64; 9] = [1.2, -0.4, 0.7, 2.5, 1.9, 0.3, 0.8, 1.1, 1.4];
     let moments = |group: usize| {
-        let own: Vec<f64> = (0..9).filter(|i| GROUP[*i] == group).map(|i| Y[i]).collect();
-        let precision = 1.0 + own.len() as f64 / 0.25;
-        known_normal("a", group, own.iter().sum::<f64>() / 0.25 / precision, 1.0 / precision)
+        let outcomes: Vec<f64> = (0..9).filter(|i| GROUP[*i] == group).map(|i| Y[i]).collect();
+        let precision = 1.0 + outcomes.len() as f64 / 0.25;
+        known_normal("a", group, outcomes.iter().sum::<f64>() / 0.25 / precision, 1.0 / precision)
     };
     Target::new("groups", (0..3).map(moments).collect(), |m| {
         m.data("group", Tensor::indices(&GROUP));
@@ -109,16 +109,16 @@ fn intercepts_and_slopes() -> Target {
     let y = |i: usize| ((i * 5) % 13) as f64 / 4.0 - 1.5;
     let mut known = vec![known_normal("other", 0, 0.0, 1.0)];
     // One group with fifteen rows, one with eight, one without.
-    for own in [1, 0, 3] {
+    for group_number in [1, 0, 3] {
         let sum = |f: fn(f64, f64) -> f64| -> f64 {
-            (0..N).filter(|&i| group(i) == own).map(|i| f(x(i), y(i)) / 0.25).sum()
+            (0..N).filter(|&i| group(i) == group_number).map(|i| f(x(i), y(i)) / 0.25).sum()
         };
         // Precision [[p, q], [q, r]] and its product with the mean, (s, t).
         let (p, q, r) = (1.0 + sum(|_, _| 1.0), sum(|x, _| x), 0.25 + sum(|x, _| x * x));
         let (s, t) = (sum(|_, y| y), sum(|x, y| x * y));
         let determinant = p * r - q * q;
-        known.push(known_normal("a", own, (r * s - q * t) / determinant, r / determinant));
-        known.push(known_normal("b", own, (p * t - q * s) / determinant, p / determinant));
+        known.push(known_normal("a", group_number, (r * s - q * t) / determinant, r / determinant));
+        known.push(known_normal("b", group_number, (p * t - q * s) / determinant, p / determinant));
     }
     let target = Target::new("intercepts-and-slopes", known, |m| {
         m.data("group", Tensor::indices(&(0..N).map(group).collect::<Vec<_>>()));

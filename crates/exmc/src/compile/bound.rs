@@ -39,7 +39,7 @@ impl CompiledModel {
     /// # Errors
     /// As [`Self::bind`].
     pub fn bind_values(&self, values: Values) -> Result<BoundModel, Error> {
-        let (model, whole) = (self.model(), &self.parts.whole);
+        let (model, whole_model) = (self.model(), &self.parts.whole_model);
         let lowered = self.whole_lowered();
         let look_up = |name: &str| values.get(name).cloned();
         let located = |error: BindError| {
@@ -74,7 +74,7 @@ impl CompiledModel {
             witness: None,
             interpreted: None,
             beyond: None,
-            whole: whole.as_ref().map(|_| Arc::default()),
+            whole_model: whole_model.as_ref().map(|_| Arc::default()),
             coordinates: None,
         })
     }
@@ -96,7 +96,7 @@ pub struct BoundModel {
     /// What evaluates positions at which the compiled density does not follow loops to their end.
     beyond: Option<Arc<Interpreted>>,
     /// The model with all coordinates, where some are integrated out here.
-    whole: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
+    whole_model: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
     /// How its variables are sampled, once that was chosen.
     coordinates: Option<Arc<[Coordinate]>>,
 }
@@ -118,7 +118,7 @@ impl DensityModel for BoundModel {
             checker: self.checker(),
             failure: self.failure.map(FailureCount::new),
             witness: self.witness.as_ref().map(Witness::seeing),
-            interpreted: self.interpreted.as_ref().map(|own| Box::new(own.instance())),
+            interpreted: self.interpreted.as_ref().map(|interpreted| Box::new(interpreted.instance())),
             beyond: self.beyond(),
         }
     }
@@ -141,7 +141,7 @@ impl DensityModel for BoundModel {
 impl BoundModel {
     /// What evaluates positions at which loops are not followed to their end, if there are any.
     fn beyond(&self) -> Option<Box<Beyond>> {
-        self.beyond.as_ref().map(|own| Box::new(Beyond::new(own.clone())))
+        self.beyond.as_ref().map(|interpreted| Box::new(Beyond::new(interpreted.clone())))
     }
 
     /// What looks at positions where the density is not finite, if anything does.
@@ -168,9 +168,9 @@ impl BoundModel {
     /// # Errors
     /// As [`CompiledModel::whole`].
     pub fn whole(&self) -> Result<&BoundModel, Error> {
-        let Some(whole) = &self.whole else { return Ok(self) };
+        let Some(whole_model) = &self.whole_model else { return Ok(self) };
         let bind = || self.compiled.whole()?.bind_values((*self.values).clone());
-        whole.get_or_init(bind).as_ref().map_err(Error::clone)
+        whole_model.get_or_init(bind).as_ref().map_err(Error::clone)
     }
 
     /// The coordinates in which variables with a location and a scale are sampled, where they were
@@ -190,8 +190,8 @@ impl BoundModel {
     /// Whether sampling would choose among coordinates.
     pub(crate) fn has_other_coordinates(&self) -> bool {
         let effects = self.compiled.effects();
-        let own = self.compiled.lowered().noise.len();
-        let chooses = !effects.effects.is_empty() || effects.integrated.len() != own;
+        let noise_count = self.compiled.lowered().noise.len();
+        let chooses = !effects.effects.is_empty() || effects.integrated.len() != noise_count;
         chooses && !self.is_interpreted()
     }
 
@@ -223,15 +223,15 @@ impl BoundModel {
         coordinates: Vec<Coordinate>,
     ) -> Result<Self, Error> {
         let centred: Vec<Centred> = coordinates.iter().map(Coordinate::centred).collect();
-        let mut own = self.clone();
+        let mut recentred = self.clone();
         if !(effects.effects.is_empty() && effects.integrated.is_empty()) {
             let compiled = self.compiled.recentred(effects, &centred)?;
             let bound = compiled.bind_values((*self.values).clone())?;
-            let BoundModel { compiled, density, trace, whole, .. } = bound;
-            own = Self { compiled, density, trace, whole, ..own };
+            let BoundModel { compiled, density, trace, whole_model, .. } = bound;
+            recentred = Self { compiled, density, trace, whole_model, ..recentred };
         }
-        own.coordinates = Some(coordinates.into());
-        Ok(own)
+        recentred.coordinates = Some(coordinates.into());
+        Ok(recentred)
     }
 
     /// Names and sizes of the variables that are integrated out.
@@ -252,11 +252,11 @@ impl BoundModel {
 
     /// Where each coordinate stands among those of the model with all coordinates.
     pub(crate) fn whole_positions(&self) -> Vec<usize> {
-        let whole = &self.compiled.whole_lowered().layout;
-        let own = self.compiled.lowered().layout.iter();
-        own.flat_map(|entry| {
-            let whole = whole.iter().find(|other| other.name == entry.name);
-            let first = whole.expect("all coordinates are among those").offset;
+        let full_layout = &self.compiled.whole_lowered().layout;
+        let entries = self.compiled.lowered().layout.iter();
+        entries.flat_map(|entry| {
+            let found = full_layout.iter().find(|other| other.name == entry.name);
+            let first = found.expect("all coordinates are among those").offset;
             first..first + entry.unconstrained.len()
         })
         .collect()
@@ -404,11 +404,11 @@ impl BoundModel {
         let mut rest = flat.as_slice();
         let mut named = Values::new();
         for entry in &self.compiled.lowered().trace {
-            let (own, others) = rest.split_at(entry.shape.len());
+            let (elements, others) = rest.split_at(entry.shape.len());
             rest = others;
             named.insert(
                 entry.name.clone(),
-                Tensor::real(entry.shape.clone(), own).expect("split to length"),
+                Tensor::real(entry.shape.clone(), elements).expect("split to length"),
             );
         }
         Ok(named)
@@ -483,13 +483,13 @@ impl BoundModel {
     /// Names of the terms of the log density that are not finite at a position, with their values:
     /// for saying why sampling cannot start there.
     pub fn explain(&self, position: &[f64]) -> Vec<(String, f64)> {
-        if self.whole.is_some() {
-            let (Ok(mut values), Ok(whole)) = (self.constrain(position), self.whole()) else {
+        if self.whole_model.is_some() {
+            let (Ok(mut values), Ok(whole_model)) = (self.constrain(position), self.whole()) else {
                 return Vec::new();
             };
-            let layout = &whole.compiled.lowered().layout;
+            let layout = &whole_model.compiled.lowered().layout;
             values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
-            return whole.unconstrain(&values).map_or(Vec::new(), |all| whole.explain(&all));
+            return whole_model.unconstrain(&values).map_or(Vec::new(), |all| whole_model.explain(&all));
         }
         let terms = &self.compiled.lowered().terms;
         let mut values = vec![0.0; terms.len()];

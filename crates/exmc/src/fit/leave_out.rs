@@ -149,26 +149,26 @@ impl Fit {
         if untrusted.is_empty() {
             return Ok((loo, 0));
         }
-        let whole = self.bound().ok_or_else(|| self.no_model())?.whole()?;
+        let whole_model = self.bound().ok_or_else(|| self.no_model())?.whole()?;
         let generator = Generator::new(
             self.bound().ok_or_else(|| self.no_model())?,
             &self.posterior.variables,
             0,
         )?;
-        let dim = whole.compiled().dim();
+        let dim = whole_model.compiled().dim();
         let (mut positions, mut log_density) = (Vec::new(), Vec::new());
-        let mut density = whole.instance();
+        let mut density = whole_model.instance();
         let mut gradient = vec![0.0; dim];
         let width = self.posterior.width().max(1);
         for chain in self.posterior.usable_chains() {
             for draw in chain.values.chunks_exact(width).take(per_chain) {
-                let position = whole.unconstrain(&generator.values(draw)?)?;
+                let position = whole_model.unconstrain(&generator.values(draw)?)?;
                 log_density.push(density.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN));
                 positions.extend(position);
             }
         }
         let draws = UnconstrainedDraws { positions: &positions, log_density: &log_density };
-        let mut elements = self.elements(whole)?;
+        let mut elements = self.elements(whole_model)?;
         let (n_draws, mut parts, mut moved) = (loo.n_draws, loo.pointwise, 0);
         for i in untrusted {
             let efficiency = efficiency_of(&rows[i], per_chain);
@@ -186,10 +186,10 @@ impl Fit {
 
     /// The log likelihood of an observation at a position of the whole model; NaN where there is
     /// none.
-    fn elements<'a>(&'a self, whole: &'a BoundModel) -> Result<Elements<'a>, Error> {
+    fn elements<'a>(&'a self, whole_model: &'a BoundModel) -> Result<Elements<'a>, Error> {
         if let Source::Model(bound) = &self.source {
-            let mut instance = whole.pointwise_instance()?;
-            let mut values = vec![0.0; whole.pointwise_width()];
+            let mut instance = whole_model.pointwise_instance()?;
+            let mut values = vec![0.0; whole_model.pointwise_width()];
             let counts = counting(bound)?.into_iter().flat_map(|(_, counts)| counts);
             let places: Vec<usize> =
                 counts.enumerate().filter(|(_, counts)| *counts).map(|(k, _)| k).collect();
@@ -209,11 +209,11 @@ impl Fit {
             width += shape.len();
         }
         let (Some(first), Some(quantities)) = (first, bound.quantities()) else {
-            return self.elements_of_statements(whole);
+            return self.elements_of_statements(whole_model);
         };
         let mut instance = quantities.instance(self.settings.seed);
-        let mut trace = whole.trace_instance();
-        let (mut row, mut out) = (vec![0.0; whole.trace_width()], vec![0.0; width]);
+        let mut trace = whole_model.trace_instance();
+        let (mut row, mut out) = (vec![0.0; whole_model.trace_width()], vec![0.0; width]);
         Ok(Box::new(move |position, i| {
             let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 0 };
             let made = trace.evaluate(position, &mut row).is_ok()
@@ -223,11 +223,11 @@ impl Fit {
     }
 
     /// The same of a program that does not record log likelihoods.
-    fn elements_of_statements<'a>(&'a self, whole: &'a BoundModel) -> Result<Elements<'a>, Error> {
+    fn elements_of_statements<'a>(&'a self, whole_model: &'a BoundModel) -> Result<Elements<'a>, Error> {
         let Source::Stan(model) = &self.source else { return Err(self.no_model()) };
         let observed = self.observed(model)?;
-        let mut trace = whole.trace_instance();
-        let (mut row, mut out) = (vec![0.0; whole.trace_width()], vec![0.0; observed.width()]);
+        let mut trace = whole_model.trace_instance();
+        let (mut row, mut out) = (vec![0.0; whole_model.trace_width()], vec![0.0; observed.width()]);
         let mut instance = observed.instance();
         Ok(Box::new(move |position, i| {
             let made = trace.evaluate(position, &mut row).is_ok()
@@ -300,8 +300,8 @@ impl Masked {
         let (masked, names) = model.with_open_masks()?;
         let compiled = compile(&masked, bound.compiled().options())?;
         let masks = counting(bound)?.into_iter().map(|(variable, counts)| {
-            let own = names.iter().find(|(target, _)| *target == variable);
-            let (_, mask) = own.ok_or_else(|| Error::internal("an observation has no mask"))?;
+            let entry = names.iter().find(|(target, _)| *target == variable);
+            let (_, mask) = entry.ok_or_else(|| Error::internal("an observation has no mask"))?;
             Ok((mask.clone(), counts))
         });
         Ok(Self { compiled, masks: masks.collect::<Result<_, Error>>()? })
@@ -327,8 +327,8 @@ impl Masked {
                 }
             }
             first += counts.iter().filter(|counts| **counts).count();
-            let own = declared.and_then(|m| m.data().find(|(own, _)| own == name));
-            let shape = own.map(|(_, own)| own.shape.clone());
+            let found = declared.and_then(|m| m.data().find(|(candidate, _)| candidate == name));
+            let shape = found.map(|(_, declaration)| declaration.shape.clone());
             let shape = shape.ok_or_else(|| Error::internal("a mask is not declared"))?;
             let mask = Tensor::int(shape, kept);
             data.insert(name, mask.ok_or_else(|| Error::internal("a mask has another shape"))?);

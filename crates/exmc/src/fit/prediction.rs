@@ -177,8 +177,8 @@ impl Fit {
         let draws = usable.iter().map(|chain| chain.infos.len()).min().unwrap_or(0);
         let mut rows = Vec::with_capacity(usable.len() * draws * width);
         for chain in &usable {
-            let own = chain.values.chunks_exact(posterior.width().max(1)).take(draws);
-            for (index, draw) in own.enumerate() {
+            let chain_draws = chain.values.chunks_exact(posterior.width().max(1)).take(draws);
+            for (index, draw) in chain_draws.enumerate() {
                 let start = rows.len();
                 rows.resize(start + width, 0.0);
                 let number = (chain.chain, index as u64);
@@ -192,9 +192,9 @@ impl Fit {
         }
         let array = |variable: &Variable| {
             let range = variable.offset..variable.offset + variable.len();
-            let own = rows.chunks_exact(width.max(1)).flat_map(|row| &row[range.clone()]).copied();
+            let elements = rows.chunks_exact(width.max(1)).flat_map(|row| &row[range.clone()]).copied();
             let shape = variable.shape.as_slice();
-            let made = DrawArray::new(usable.len(), draws, shape, own.collect())?;
+            let made = DrawArray::new(usable.len(), draws, shape, elements.collect())?;
             Some((variable.name.clone(), made))
         };
         let arrays: Option<DrawArrays> = variables.iter().map(array).collect();

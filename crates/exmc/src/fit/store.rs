@@ -117,11 +117,11 @@ pub fn coordinates(bound: &BoundModel) -> Vec<Coordinates> {
     let layout = bound.compiled().lowered().layout.iter();
     let coordinates = layout.map(|entry| {
         let suffix = if non_centred.contains(&entry.name) { NON_CENTRED } else { "" };
-        let centred = chosen.iter().find(|own| own.name == entry.name);
+        let centred = chosen.iter().find(|coordinate| coordinate.name == entry.name);
         Coordinates {
             name: format!("{}{suffix}", entry.name),
             length: entry.unconstrained.len(),
-            centred: centred.map(|own| own.shares.clone()),
+            centred: centred.map(|coordinate| coordinate.shares.clone()),
         }
     });
     coordinates.collect()
@@ -165,7 +165,7 @@ fn options(record: &RunRecord) -> CompileOptions {
     if precision == Precision::F32.name() {
         options.precision = Precision::F32;
     }
-    let names = record.coordinates.iter().filter_map(|own| own.name.strip_suffix(NON_CENTRED));
+    let names = record.coordinates.iter().filter_map(|coordinate| coordinate.name.strip_suffix(NON_CENTRED));
     options.non_centre = names.map(str::to_owned).collect();
     options
 }
@@ -173,10 +173,10 @@ fn options(record: &RunRecord) -> CompileOptions {
 /// A model in the coordinates that a run was sampled in.
 fn as_sampled(bound: &BoundModel, record: &RunRecord) -> Result<BoundModel, Error> {
     let mut coordinates = bound.written_coordinates();
-    for own in &mut coordinates {
-        let before = record.coordinates.iter().find(|other| other.name == own.name);
+    for coordinate in &mut coordinates {
+        let before = record.coordinates.iter().find(|other| other.name == coordinate.name);
         if let Some(Coordinates { centred: Some(shares), .. }) = before {
-            own.shares.clone_from(shares);
+            coordinate.shares.clone_from(shares);
         }
     }
     bound.in_coordinates(&coordinates)

@@ -34,7 +34,7 @@ impl FitSummary {
 
     /// The statistics of that name.
     pub fn get(&self, name: &str) -> Option<&Summary> {
-        self.rows.iter().find(|(own, _)| own == name).map(|(_, summary)| summary)
+        self.rows.iter().find(|(candidate, _)| candidate == name).map(|(_, summary)| summary)
     }
 
     /// Names with their statistics, in the order in which they were recorded.

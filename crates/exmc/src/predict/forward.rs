@@ -301,17 +301,17 @@ impl<'m> Forward<'m> {
             }
             Step::Draw { slot, dist, restored } => {
                 let slot = &self.slots[*slot];
-                let own = &mut row[slot.range()];
-                draw(dist, rng, &value_of, &slot.shape, own).map_err(|message| {
+                let slot_values = &mut row[slot.range()];
+                draw(dist, rng, &value_of, &slot.shape, slot_values).map_err(|message| {
                     let origin = &self.model.nodes()[slot.name].origin;
                     Diagnostic::new(Code::BadArguments, message).at(slot.name, origin)
                 })?;
                 if let Some((location, scale)) = restored {
                     let scale = value_of(*scale).values;
-                    own.iter_mut().zip(scale).for_each(|(x, scale)| *x *= scale);
+                    slot_values.iter_mut().zip(scale).for_each(|(x, scale)| *x *= scale);
                     if let Some(location) = location {
                         let location = value_of(*location).values;
-                        own.iter_mut().zip(location).for_each(|(x, location)| *x += location);
+                        slot_values.iter_mut().zip(location).for_each(|(x, location)| *x += location);
                     }
                 }
             }

@@ -137,7 +137,7 @@ where
     for columns in made {
         let columns = columns?;
         all.resize(columns.len(), Vec::new());
-        all.iter_mut().zip(columns).for_each(|(all, own)| all.extend(own));
+        all.iter_mut().zip(columns).for_each(|(all, column)| all.extend(column));
     }
     Ok(all)
 }
@@ -155,8 +155,8 @@ fn variable<'p>(
         return Err(Diagnostic::new(Code::MissingData, message).help(help).into());
     };
     if found.shape != shape.extents() {
-        let own = Shape::from(found.shape.as_slice());
-        let message = format!("`{name}` has shape {own} in the draws, expected {shape}");
+        let found_shape = Shape::from(found.shape.as_slice());
+        let message = format!("`{name}` has shape {found_shape} in the draws, expected {shape}");
         return Err(Diagnostic::new(Code::ShapeMismatch, message).into());
     }
     Ok(found)

@@ -73,11 +73,11 @@ pub(crate) fn log_likelihood(
             evaluated.map_err(|e| Diagnostic::new(Code::BadArguments, e.to_string()))?;
             let mut rest = out.as_slice();
             for (k, (shape, made)) in shapes.iter().zip(&mut made).enumerate() {
-                let (own, others) = rest.split_at(shape.len());
+                let (terms, others) = rest.split_at(shape.len());
                 rest = others;
                 match masks.get(&k) {
-                    None => made.extend_from_slice(own),
-                    Some(counted) => made.extend(counted.iter().map(|place| own[*place])),
+                    None => made.extend_from_slice(terms),
+                    Some(counted) => made.extend(counted.iter().map(|place| terms[*place])),
                 }
             }
         }

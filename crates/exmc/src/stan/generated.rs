@@ -109,8 +109,8 @@ impl Generator {
             true => &program.transformed_parameters[..],
             false => &[],
         };
-        let own = blocks::declarations(&program.generated_quantities);
-        for declaration in blocks::declarations(before).chain(own) {
+        let declared_quantities = blocks::declarations(&program.generated_quantities);
+        for declaration in blocks::declarations(before).chain(declared_quantities) {
             let variable = program.variable(declaration.variable);
             let extents = shape(&declaration.ty, &mut environment)?;
             let value = exmc_stan::host::unset(&variable.ty, &extents);
@@ -285,16 +285,16 @@ impl Instance {
             let known = self.environment.get(*id).filter(|_| !is_there);
             // Without a list of numbers in between.
             if let Some(Value::Ints(n)) = known {
-                let own = out.iter_mut().skip(filled).zip(n.values.iter());
-                own.for_each(|(to, i)| *to = whole_number(i));
+                let pairs = out.iter_mut().skip(filled).zip(n.values.iter());
+                pairs.for_each(|(to, i)| *to = whole_number(i));
                 filled += n.len();
                 continue;
             }
             columns("", known.unwrap_or(unset), &mut |_, _, elements| {
-                if let (Some(own), true) =
+                if let (Some(target), true) =
                     (out.get_mut(filled..filled + elements.len()), known.is_some())
                 {
-                    own.copy_from_slice(elements);
+                    target.copy_from_slice(elements);
                 }
                 filled += elements.len();
             });

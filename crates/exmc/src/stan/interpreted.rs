@@ -60,10 +60,10 @@ impl Interpreted {
 
 /// The program without the statements of its density: parameters alone.
 pub(super) fn parameters_of(program: &Program) -> Program {
-    let mut own = program.clone();
-    own.transformed_parameters.clear();
-    own.model.clear();
-    own
+    let mut parameters_only = program.clone();
+    parameters_only.transformed_parameters.clear();
+    parameters_only.model.clear();
+    parameters_only
 }
 
 /// Whether all that keeps a program from being lowered is that the lowering cannot follow it.

@@ -10,9 +10,9 @@ use crate::compile::Values;
 /// Gives a value the next numbers, as many as it holds.
 pub(super) fn fill(value: &mut Value, rest: &mut &[f64]) {
     let mut next = |n: usize| {
-        let (own, others) = rest.split_at(n);
+        let (taken, others) = rest.split_at(n);
         *rest = others;
-        own
+        taken
     };
     match value {
         Value::Tuple(slots) => slots.iter_mut().for_each(|slot| fill(slot, rest)),
@@ -29,8 +29,8 @@ pub(super) fn fill(value: &mut Value, rest: &mut &[f64]) {
             let len = values.len();
             let given = next(len);
             if let ([rows, columns], true) = (&*n.shape, planted(Fault::QuantitiesTransposed)) {
-                let at = |k: usize| given[k % columns * rows + k / columns];
-                values.iter_mut().enumerate().for_each(|(k, x)| *x = at(k));
+                let transposed = |k: usize| given[k % columns * rows + k / columns];
+                values.iter_mut().enumerate().for_each(|(k, x)| *x = transposed(k));
                 return;
             }
             values.copy_from_slice(given);
@@ -43,9 +43,9 @@ pub(super) fn fill(value: &mut Value, rest: &mut &[f64]) {
 /// The same for a value that may hold integers.
 pub(super) fn fill_whole(value: &mut Value, rest: &mut &[f64]) {
     let mut next = |n: usize| {
-        let (own, others) = rest.split_at(n);
+        let (taken, others) = rest.split_at(n);
         *rest = others;
-        own
+        taken
     };
     match value {
         Value::Int(i) => *i = next(1)[0] as i64,

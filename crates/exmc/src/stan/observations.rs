@@ -65,7 +65,7 @@ pub(super) struct ObservedDraws<'a> {
 
 /// What one thread computes log likelihoods with.
 pub(crate) struct ObservedInstance {
-    of: Arc<Observed>,
+    observed: Arc<Observed>,
     environment: Environment,
     caches: Caches,
 }
@@ -103,26 +103,26 @@ impl StanModel {
         let mut parts: Vec<(String, usize)> = Vec::new();
         for observation in &layout.observations {
             match parts.last_mut() {
-                Some((of, count)) if *of == observation.of => *count += 1,
+                Some((data_name, count)) if *data_name == observation.of => *count += 1,
                 _ => parts.push((observation.of.clone(), 1)),
             }
         }
         let made = draws.evaluate(parts.len(), |out, made| {
             let mut rest = out;
             for ((_, count), made) in parts.iter().zip(made) {
-                let (own, others) = rest.split_at(*count);
+                let (terms, others) = rest.split_at(*count);
                 rest = others;
-                made.extend_from_slice(own);
+                made.extend_from_slice(terms);
             }
         })?;
-        let is_whole = |of: &str| {
-            let mut own = layout.observations.iter();
-            own.any(|observation| observation.of == of && observation.name == of)
+        let is_whole = |data_name: &str| {
+            let mut entries = layout.observations.iter();
+            entries.any(|observation| observation.of == data_name && observation.name == data_name)
         };
-        let arrays = parts.iter().zip(made).map(|((of, count), values)| {
-            let shape = if *count == 1 && is_whole(of) { vec![] } else { vec![*count] };
+        let arrays = parts.iter().zip(made).map(|((data_name, count), values)| {
+            let shape = if *count == 1 && is_whole(data_name) { vec![] } else { vec![*count] };
             let made = DrawArray::new(draws.chains.len(), draws.each, shape.as_slice(), values);
-            Some((of.clone(), made?))
+            Some((data_name.clone(), made?))
         });
         let arrays: Option<DrawArrays> = arrays.collect();
         let arrays = arrays.ok_or_else(|| Error::internal("a log likelihood has another shape"))?;
@@ -177,8 +177,8 @@ impl StanModel {
         let size = (numbers / (draws.chains.len() * draws.each)).max(1);
         for (first, block) in (0..).step_by(size).zip(observations.chunks(size)) {
             let rows = draws.evaluate(block.len(), |out, rows| {
-                let own = &out[first..first + block.len()];
-                rows.iter_mut().zip(own).for_each(|(row, value)| row.push(*value));
+                let terms = &out[first..first + block.len()];
+                rows.iter_mut().zip(terms).for_each(|(row, value)| row.push(*value));
             })?;
             take(block, rows);
         }
@@ -276,7 +276,7 @@ impl Observed {
     /// What one thread evaluates.
     pub(crate) fn instance(self: &Arc<Self>) -> ObservedInstance {
         let environment = self.environment.clone();
-        ObservedInstance { of: self.clone(), environment, caches: Caches::default() }
+        ObservedInstance { observed: self.clone(), environment, caches: Caches::default() }
     }
 }
 
@@ -284,12 +284,12 @@ impl ObservedInstance {
     /// Writes the log likelihood of each observation to `out`, in nats; `row` has the recorded
     /// values of a draw.
     pub(crate) fn evaluate(&mut self, row: &[f64], out: &mut [f64]) -> Result<(), Error> {
-        let Self { of, environment, caches } = self;
-        let placed = of.values.place(environment, row);
+        let Self { observed, environment, caches } = self;
+        let placed = observed.values.place(environment, row);
         let made =
-            placed.and_then(|()| of.observations.evaluate(&of.layout, environment, caches, out));
+            placed.and_then(|()| observed.observations.evaluate(&observed.layout, environment, caches, out));
         made.map_err(|error| {
-            let (sources, diagnostics) = (of.program.sources.clone(), vec![error.into()]);
+            let (sources, diagnostics) = (observed.program.sources.clone(), vec![error.into()]);
             StanError { sources, diagnostics }.into()
         })
     }
@@ -352,12 +352,12 @@ mod tests {
         let mut gradient = vec![0.0; model.bound().compiled().dim()];
         for gone in [&[1][..], &[0, 3], &[0, 1, 2, 3]] {
             let other = model.without_observed(&observed, gone).unwrap();
-            let (mut whole, mut rest) = (model.bound().instance(), other.bound().instance());
+            let (mut full_density, mut rest) = (model.bound().instance(), other.bound().instance());
             let mut offset = None;
             for row in rows.chunks_exact(width) {
                 instance.evaluate(generator.recorded(row).unwrap(), &mut terms).unwrap();
                 let position = model.bound().unconstrain(&generator.values(row).unwrap()).unwrap();
-                let difference = whole.logp_grad(&position, &mut gradient).unwrap()
+                let difference = full_density.logp_grad(&position, &mut gradient).unwrap()
                     - rest.logp_grad(&position, &mut gradient).unwrap()
                     - gone.iter().map(|i| terms[*i]).sum::<f64>();
                 // Densities leave out constants.

@@ -77,10 +77,10 @@ impl StanModel {
             let mut rng = ChainRng::new(seed, chain, Phase::Predictive);
             let mut made = vec![Vec::new(); replicas.len()];
             for row in rows.chunks_exact(draws.width).take(draws.each) {
-                let own = draw(&mut generator, &mut environment, row, &mut rng)?;
+                let drawn = draw(&mut generator, &mut environment, row, &mut rng)?;
                 for (k, (made, known)) in made.iter_mut().zip(&replicas).enumerate() {
-                    match own.as_ref().and_then(|own| own.get(k)) {
-                        Some(own) => made.extend_from_slice(&own.values),
+                    match drawn.as_ref().and_then(|drawn| drawn.get(k)) {
+                        Some(value) => made.extend_from_slice(&value.values),
                         None => made.resize(made.len() + known.values.len(), f64::NAN),
                     }
                 }

@@ -82,7 +82,7 @@ impl StanModel {
         let mut values = Vec::new();
         for declaration in declared {
             if let Some(value) = environment.get(declaration.variable) {
-                columns("", value, &mut |_, _, own| values.extend_from_slice(own));
+                columns("", value, &mut |_, _, elements| values.extend_from_slice(elements));
             }
         }
         Ok(values)
@@ -101,12 +101,12 @@ impl StanModel {
     /// hold. Only [`Self::values_at`] tells then what they do.
     pub fn has_more_than_values(&self, generated: bool) -> bool {
         let program = &*self.program;
-        let own = &program.transformed_parameters;
+        let statements = &program.transformed_parameters;
         let more = |kind: &StatementKind| is_print(kind) || is_reject(kind);
-        finds(own, &more)
+        finds(statements, &more)
             || (generated && finds(&program.generated_quantities, &more))
             || program.functions.iter().any(|function| finds(&function.body, &more))
-            || blocks::declarations(own).any(|declaration| !is_unconstrained(&declaration.ty))
+            || blocks::declarations(statements).any(|declaration| !is_unconstrained(&declaration.ty))
     }
 
     /// Names of the unconstrained coordinates, in Stan's order: `mu`, `theta.1`. The model is one
@@ -122,11 +122,11 @@ impl StanModel {
                 first_index: 1,
             })
             .collect();
-        let mut own = vec![String::new(); self.bound.compiled().dim()];
+        let mut names = vec![String::new(); self.bound.compiled().dim()];
         for (name, place) in file_names(&parts).into_iter().zip(file_order(&parts)) {
-            own[place] = name;
+            names[place] = name;
         }
-        self.stan_order.iter().map(|place| own[*place].clone()).collect()
+        self.stan_order.iter().map(|place| names[*place].clone()).collect()
     }
 }
 

@@ -38,8 +38,8 @@ impl StanProgram {
             quantities.iter().filter_map(|statement| part(statement, &needed)).collect();
         let indices: Vec<String> = left_out.iter().map(|i| (i + 1).to_string()).collect();
         let text = format!("model {{ target += -sum({LOG_LIK}[{{{}}}]); }}", indices.join(", "));
-        let (own, _) = parse(&mut Sources::single("left out", text), &mut NoIncludes);
-        kept.extend(own.model.into_iter().flat_map(|block| block.statements));
+        let (left_out_tree, _) = parse(&mut Sources::single("left out", text), &mut NoIncludes);
+        kept.extend(left_out_tree.model.into_iter().flat_map(|block| block.statements));
         let model = tree
             .model
             .get_or_insert_with(|| Block { statements: Vec::new(), span: Span::default() });
@@ -100,15 +100,15 @@ fn need(statement: &Statement, needed: &mut BTreeSet<String>) {
 
 /// Names in a statement's own condition or bounds.
 fn conditions(statement: &Statement) -> BTreeSet<String> {
-    let of = |e: &Expr| {
+    let names_of = |e: &Expr| {
         names_in(&Statement { kind: StatementKind::TargetPlus(e.clone()), span: e.span }).1
     };
     match &statement.kind {
         StatementKind::If { condition, .. } | StatementKind::While { condition, .. } => {
-            of(condition)
+            names_of(condition)
         }
-        StatementKind::For { lower, upper, .. } => &of(lower) | &of(upper),
-        StatementKind::ForEach { over, .. } => of(over),
+        StatementKind::For { lower, upper, .. } => &names_of(lower) | &names_of(upper),
+        StatementKind::ForEach { over, .. } => names_of(over),
         _ => BTreeSet::new(),
     }
 }

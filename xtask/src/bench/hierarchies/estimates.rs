@@ -53,17 +53,17 @@ pub(super) fn stored(directory: &Path, names: &[String]) -> Result<Stored, Strin
         let name = variable.get("name").and_then(Value::as_str).unwrap_or("");
         let lengths = variable.get("shape").and_then(Value::as_array).into_iter().flatten();
         let len: u64 = lengths.filter_map(Value::as_u64).product();
-        if names.iter().any(|own| own == name) {
+        if names.iter().any(|chosen| chosen == name) {
             let columns = first..first + len as usize;
-            let own = columns.map(|k| {
-                let of = |chain: &Vec<Vec<f64>>| chain.iter().map(|draw| draw[k]).collect();
-                estimate(&all.iter().map(of).collect::<Vec<Vec<f64>>>())
+            let elements = columns.map(|k| {
+                let draws_of_column = |chain: &Vec<Vec<f64>>| chain.iter().map(|draw| draw[k]).collect();
+                estimate(&all.iter().map(draws_of_column).collect::<Vec<Vec<f64>>>())
             });
-            found.variables.push((name.to_owned(), own.collect()));
+            found.variables.push((name.to_owned(), elements.collect()));
         }
         first += len as usize;
     }
-    match names.iter().find(|name| !found.variables.iter().any(|(own, _)| own == *name)) {
+    match names.iter().find(|name| !found.variables.iter().any(|(stored_name, _)| stored_name == *name)) {
         Some(name) => Err(say(&format!("`{name}` is not recorded"))),
         None => Ok(found),
     }
@@ -71,11 +71,11 @@ pub(super) fn stored(directory: &Path, names: &[String]) -> Result<Stored, Strin
 
 fn shares(run: &Value) -> Vec<(String, Vec<f64>)> {
     let all = run.get("coordinates").and_then(Value::as_array).into_iter().flatten();
-    let of = |own: &Value| {
-        let shares = own.get("centred")?.as_array()?.iter().filter_map(Value::as_f64).collect();
-        Some((own.get("name")?.as_str()?.to_owned(), shares))
+    let name_and_shares = |coordinate: &Value| {
+        let shares = coordinate.get("centred")?.as_array()?.iter().filter_map(Value::as_f64).collect();
+        Some((coordinate.get("name")?.as_str()?.to_owned(), shares))
     };
-    all.filter_map(of).collect()
+    all.filter_map(name_and_shares).collect()
 }
 
 /// Of the draws of one scalar, chain by chain.
@@ -108,16 +108,16 @@ fn mean_and_error(chains: &[Vec<f64>]) -> (f64, f64) {
     let mean = means.iter().sum::<f64>() / many;
     let between = means.iter().map(|m| (m - mean) * (m - mean)).sum::<f64>() / (many - 1.0);
     let covariance = |lag: usize| {
-        let of = |(half, mean): (&&[f64], &f64)| {
+        let product_sum = |(half, mean): (&&[f64], &f64)| {
             let ahead = half[lag..].iter();
             half.iter().zip(ahead).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>()
         };
-        halves.iter().zip(&means).map(of).sum::<f64>() / (many * of_half)
+        halves.iter().zip(&means).map(product_sum).sum::<f64>() / (many * of_half)
     };
     let within = covariance(0);
-    let whole = within + between;
+    let total_variance = within + between;
     // Chains that are apart count as dependence at every lag.
-    let correlation = |lag: usize| 1.0 - (within - covariance(lag)) / whole;
+    let correlation = |lag: usize| 1.0 - (within - covariance(lag)) / total_variance;
     let (mut sum, mut last) = (0.0, f64::INFINITY);
     for lag in (0..n.saturating_sub(1)).step_by(2) {
         let pair = correlation(lag) + correlation(lag + 1);
@@ -128,7 +128,7 @@ fn mean_and_error(chains: &[Vec<f64>]) -> (f64, f64) {
         sum += last;
     }
     let times = (2.0 * sum - 1.0).max(ANTITHETIC);
-    (mean, (whole * times / (many * of_half)).sqrt())
+    (mean, (total_variance * times / (many * of_half)).sqrt())
 }
 
 #[cfg(test)]
@@ -147,8 +147,8 @@ mod tests {
         let mut x = 0.0;
         let mut all = Vec::new();
         for k in 0..n + 100 {
-            let own: f64 = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-            x = rho * x + (1.0 - rho * rho).sqrt() * own;
+            let noise: f64 = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+            x = rho * x + (1.0 - rho * rho).sqrt() * noise;
             if k >= 100 {
                 all.push(x);
             }

@@ -88,7 +88,7 @@ pub(super) fn read(place: &Path, names: &[String]) -> Result<Vec<Hierarchy>, Str
         found.push(Hierarchy { name, folder, how, truth });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
-    match names.iter().find(|name| !found.iter().any(|own| own.name == **name)) {
+    match names.iter().find(|name| !found.iter().any(|hierarchy| hierarchy.name == **name)) {
         Some(name) => Err(format!("there is no hierarchy `{name}` in {}", place.display())),
         None => Ok(found),
     }
@@ -100,15 +100,15 @@ fn truth_of(document: &Value) -> Result<Moments, String> {
     let how = document.get("how").and_then(Value::as_str).ok_or("it does not say `how`")?;
     let all = document.get("quantities").and_then(Value::as_object).ok_or("no `quantities`")?;
     let mut truth = Vec::new();
-    for (name, own) in all {
-        let array = |key: &str| own.get(key).and_then(Value::as_array);
+    for (name, quantity) in all {
+        let array = |key: &str| quantity.get(key).and_then(Value::as_array);
         let means = array("mean").ok_or_else(|| format!("`{name}` has no `mean`"))?;
-        let at = |key: &str, k: usize| array(key).and_then(|all| all.get(k)?.as_f64());
+        let number_at = |key: &str, k: usize| array(key).and_then(|all| all.get(k)?.as_f64());
         let element = |k: usize| {
-            let mean = at("mean", k).ok_or_else(|| format!("`{name}` has a mean that is none"))?;
-            let error = |key: &str| at(key, k).unwrap_or(0.0);
+            let mean = number_at("mean", k).ok_or_else(|| format!("`{name}` has a mean that is none"))?;
+            let error = |key: &str| number_at(key, k).unwrap_or(0.0);
             let (mean_error, sd_error) = (error("mean_error"), error("sd_error"));
-            Ok(Truth { mean, mean_error, sd: at("sd", k), sd_error })
+            Ok(Truth { mean, mean_error, sd: number_at("sd", k), sd_error })
         };
         let elements: Result<Vec<Truth>, String> = (0..means.len()).map(element).collect();
         truth.push((name.clone(), elements?));
@@ -130,10 +130,10 @@ mod tests {
         let (how, truth) = truth_of(&document).expect("it is as it should be");
         assert_eq!(how, "closed form");
         let exact = |mean: f64, sd: Option<f64>| Truth { mean, mean_error: 0.0, sd, sd_error: 0.0 };
-        let of = |name: &str| truth.iter().find(|(own, _)| own == name).expect(name).1.clone();
-        assert_eq!(of("x"), [exact(0.0, None), exact(1.0, Some(2.0))]);
-        let own = Truth { mean: 0.5, mean_error: 0.01, sd: Some(3.0), sd_error: 0.02 };
-        assert_eq!(of("y"), [own]);
+        let truth_named = |name: &str| truth.iter().find(|(candidate, _)| candidate == name).expect(name).1.clone();
+        assert_eq!(truth_named("x"), [exact(0.0, None), exact(1.0, Some(2.0))]);
+        let expected = Truth { mean: 0.5, mean_error: 0.01, sd: Some(3.0), sd_error: 0.02 };
+        assert_eq!(truth_named("y"), [expected]);
         assert!(truth_of(&json!({ "how": "?" })).is_err_and(|e| e == "no `quantities`"));
     }
 
@@ -142,9 +142,9 @@ mod tests {
         let place = crate::root().join("bench/hierarchies");
         let all = read(&place, &[]).expect("they are read");
         assert_eq!(all.len(), 10);
-        for own in &all {
-            assert!(Writing::ALL.iter().all(|writing| own.program(*writing).exists()));
-            assert!(own.truth.iter().flat_map(|(_, t)| t).all(|t| t.mean.is_finite()));
+        for hierarchy in &all {
+            assert!(Writing::ALL.iter().all(|writing| hierarchy.program(*writing).exists()));
+            assert!(hierarchy.truth.iter().flat_map(|(_, t)| t).all(|t| t.mean.is_finite()));
         }
         let error = read(&place, &["no-such".to_owned()]).expect_err("there is none");
         assert!(error.starts_with("there is no hierarchy `no-such`"), "{error}");

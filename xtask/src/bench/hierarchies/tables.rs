@@ -71,14 +71,14 @@ impl Distances {
         let mut found = Self::default();
         for (name, elements) in truth {
             let of_run = |run: &&Run| {
-                let own = run.stored.variables.iter().find(|(own, _)| own == name);
-                own.map(|(_, all)| all.clone()).unwrap_or_default()
+                let stored = run.stored.variables.iter().find(|(stored, _)| stored == name);
+                stored.map(|(_, all)| all.clone()).unwrap_or_default()
             };
             let estimates: Vec<Vec<Estimate>> = runs.iter().map(of_run).collect();
             for (k, truth) in elements.iter().enumerate() {
-                let own: Vec<Option<&Estimate>> = estimates.iter().map(|all| all.get(k)).collect();
-                let pairs = |of: &dyn Fn(&Estimate) -> (f64, f64)| -> Vec<(f64, f64)> {
-                    own.iter().map(|e| e.map_or((f64::NAN, f64::NAN), of)).collect()
+                let element_estimates: Vec<Option<&Estimate>> = estimates.iter().map(|all| all.get(k)).collect();
+                let pairs = |pair_of: &dyn Fn(&Estimate) -> (f64, f64)| -> Vec<(f64, f64)> {
+                    element_estimates.iter().map(|e| e.map_or((f64::NAN, f64::NAN), pair_of)).collect()
                 };
                 let means = pairs(&|e| (e.mean, e.mean_error));
                 found.add(&means, (truth.mean, truth.mean_error), |f| {
@@ -100,12 +100,12 @@ impl Distances {
         places: impl Fn(&mut Self) -> (&mut f64, &mut f64),
     ) {
         let n = all.len() as f64;
-        let far = |(value, own): &(f64, f64)| distance(value - truth, own.hypot(error));
+        let far = |(value, own_error): &(f64, f64)| distance(value - truth, own_error.hypot(error));
         let single = all.iter().map(far).fold(0.0, f64::max);
         self.beyond += all.iter().filter(|one| far(one) >= LARGEST).count();
         let value = all.iter().map(|(value, _)| value).sum::<f64>() / n;
-        let own = all.iter().map(|(_, own)| own * own).sum::<f64>().sqrt() / n;
-        let pooled = distance(value - truth, own.hypot(error));
+        let value_error = all.iter().map(|(_, value_error)| value_error * value_error).sum::<f64>().sqrt() / n;
+        let pooled = distance(value - truth, value_error.hypot(error));
         let (largest, largest_pooled) = places(self);
         *largest = largest.max(single);
         *largest_pooled = largest_pooled.max(pooled);
@@ -128,14 +128,14 @@ fn distance(away: f64, error: f64) -> f64 {
     if z.is_nan() { f64::INFINITY } else { z }
 }
 
-fn of(row: &Row, writing: Writing, mode: Mode) -> Vec<&Run> {
+fn runs_of(row: &Row, writing: Writing, mode: Mode) -> Vec<&Run> {
     row.runs.iter().filter(|run| run.writing == writing && run.mode == mode).collect()
 }
 
 /// The runs with all coordinates, which are those as written where nothing is integrated out.
 fn of_or_written(row: &Row, writing: Writing, mode: Mode) -> Vec<&Run> {
-    let own = of(row, writing, mode);
-    if own.is_empty() { of(row, writing, Mode::Written) } else { own }
+    let runs = runs_of(row, writing, mode);
+    if runs.is_empty() { runs_of(row, writing, Mode::Written) } else { runs }
 }
 
 /// ESS a second of a hierarchy's default runs beside the programs' own coordinates.
@@ -150,11 +150,11 @@ struct Rates {
 impl Rates {
     fn of(row: &Row, writing: Writing, mode: Mode) -> Self {
         let rate = |runs: &[&Run]| median(runs.iter().map(|run| run.rate())).unwrap_or(0.0);
-        let default = of(row, writing, Mode::Default);
+        let default = runs_of(row, writing, Mode::Default);
         let others = Writing::ALL.map(|writing| of_or_written(row, writing, mode));
         let medians = [rate(&others[0]), rate(&others[1])];
         let better = if medians[0] > medians[1] { &others[0] } else { &others[1] };
-        let ratios = default.iter().zip(better).map(|(own, other)| own.rate() / other.rate());
+        let ratios = default.iter().zip(better).map(|(default_run, other)| default_run.rate() / other.rate());
         let ratio = median(ratios).unwrap_or(0.0);
         Self { default: rate(&default), others: medians, ratio }
     }
@@ -163,10 +163,10 @@ impl Rates {
 /// How much a default run gains over the program's own coordinates, and the share of it that
 /// learning took.
 fn gain_and_cost(row: &Row, writing: Writing) -> (f64, f64) {
-    let default = of(row, writing, Mode::Default);
-    let written = of(row, writing, Mode::Written);
-    let ratios = default.iter().zip(written).map(|(own, other)| own.rate() / other.rate());
-    let all = |of: fn(&Run) -> f64| default.iter().map(|run| of(run)).sum::<f64>();
+    let default = runs_of(row, writing, Mode::Default);
+    let written = runs_of(row, writing, Mode::Written);
+    let ratios = default.iter().zip(written).map(|(default_run, other)| default_run.rate() / other.rate());
+    let all = |seconds: fn(&Run) -> f64| default.iter().map(|run| seconds(run)).sum::<f64>();
     // Times of some milliseconds each: differences of two may be below zero.
     let share = all(|run| run.learning).max(0.0) / all(|run| run.cpu);
     (median(ratios).unwrap_or(0.0), share)
@@ -200,10 +200,10 @@ fn bars(rows: &[Row]) -> String {
         let _ = writeln!(text, "- {said}: {verdict}; {found}");
     };
     let distances: Vec<Distances> = each(rows)
-        .map(|(row, writing)| Distances::of(&row.hierarchy.truth, &of(row, writing, Mode::Default)))
+        .map(|(row, writing)| Distances::of(&row.hierarchy.truth, &runs_of(row, writing, Mode::Default)))
         .collect();
-    let largest = |of: fn(&Distances) -> f64| distances.iter().map(of).fold(0.0, f64::max);
-    let count = |of: fn(&Distances) -> usize| distances.iter().map(of).sum::<usize>();
+    let largest = |distance: fn(&Distances) -> f64| distances.iter().map(distance).fold(0.0, f64::max);
+    let count = |number: fn(&Distances) -> usize| distances.iter().map(number).sum::<usize>();
     let expected = |n: usize| n as f64 * FALSE_ALARM;
     let (single, pooled, beyond) = (count(|d| d.single), count(|d| d.pooled), count(|d| d.beyond));
     let worst = largest(Distances::pooled);
@@ -224,7 +224,7 @@ fn bars(rows: &[Row]) -> String {
     bar("the same of single runs, but for false alarms", is_usual(beyond, expected(single)), found);
     let warned: Vec<String> = each(rows)
         .filter_map(|(row, writing)| {
-            let runs = of(row, writing, Mode::Default);
+            let runs = runs_of(row, writing, Mode::Default);
             let n = runs.iter().filter(|run| has_divergences(run)).count();
             (n > 0).then(|| format!("{} {} ({n} runs)", row.hierarchy.name, writing.name()))
         })
@@ -257,8 +257,8 @@ fn bars(rows: &[Row]) -> String {
             (gain < GAIN).then_some((cost, name))
         })
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let (cost, at) = costs.unwrap_or((0.0, "there is none such".to_owned()));
-    let found = format!("most {:.1} %, {at}", 100.0 * cost);
+    let (cost, name_of_most) = costs.unwrap_or((0.0, "there is none such".to_owned()));
+    let found = format!("most {:.1} %, {name_of_most}", 100.0 * cost);
     bar("learning takes at most 10 % of a run where less is gained", cost <= LEARNING, found);
     text
 }
@@ -271,7 +271,7 @@ fn moments(rows: &[Row]) -> String {
          integrated out | shares |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (row, writing) in each(rows) {
-        let runs = of(row, writing, Mode::Default);
+        let runs = runs_of(row, writing, Mode::Default);
         let d = Distances::of(&row.hierarchy.truth, &runs);
         let diverged = runs.iter().filter(|run| has_divergences(run)).count();
         let mut others: Vec<&str> = runs
@@ -281,7 +281,7 @@ fn moments(rows: &[Row]) -> String {
             .map(String::as_str)
             .collect();
         others.sort_unstable();
-        let gone = row.integrated.iter().find(|(own, _)| *own == writing);
+        let gone = row.integrated.iter().find(|(integrated_writing, _)| *integrated_writing == writing);
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} + {} | {:.2} / {:.2} | {:.2} / {:.2} | {diverged} | {} | {} | {} |",
@@ -308,8 +308,8 @@ fn shares(runs: &[&Run]) -> String {
     for (name, shares) in runs.iter().flat_map(|run| &run.stored.shares) {
         let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
         let most = shares.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        match found.iter_mut().find(|own| own.0 == name) {
-            Some(own) => (own.1, own.2) = (own.1.min(least), own.2.max(most)),
+        match found.iter_mut().find(|entry| entry.0 == name) {
+            Some(entry) => (entry.1, entry.2) = (entry.1.min(least), entry.2.max(most)),
             None => found.push((name, least, most)),
         }
     }
@@ -359,7 +359,7 @@ fn settings(rows: &[Row]) -> String {
     );
     for (row, writing) in each(rows) {
         for mode in Mode::ALL {
-            let runs = of(row, writing, mode);
+            let runs = runs_of(row, writing, mode);
             if runs.is_empty() {
                 continue;
             }
@@ -392,19 +392,19 @@ mod tests {
     fn hierarchy() -> Hierarchy {
         let place = crate::root().join("bench/hierarchies");
         let all = super::super::models::read(&place, &["one-group".to_owned()]);
-        let mut own = all.expect("it is there").swap_remove(0);
+        let mut hierarchy = all.expect("it is there").swap_remove(0);
         let exact =
             |mean: f64, sd: f64| Truth { mean, mean_error: 0.0, sd: Some(sd), sd_error: 0.0 };
-        own.truth = vec![("mu".to_owned(), vec![exact(1.0, 2.0), exact(0.0, 1.0)])];
-        own
+        hierarchy.truth = vec![("mu".to_owned(), vec![exact(1.0, 2.0), exact(0.0, 1.0)])];
+        hierarchy
     }
 
     /// A run whose first mean is off by some errors.
     fn run(writing: Writing, mode: Mode, ess: f64, off: f64) -> Run {
         let estimate = |mean: f64, sd: f64| Estimate { mean, mean_error: 0.1, sd, sd_error: 0.05 };
-        let own = vec![estimate(1.0 + 0.1 * off, 2.0), estimate(0.0, 1.05)];
+        let estimates = vec![estimate(1.0 + 0.1 * off, 2.0), estimate(0.0, 1.05)];
         let stored = Stored {
-            variables: vec![("mu".to_owned(), own)],
+            variables: vec![("mu".to_owned(), estimates)],
             shares: vec![("theta".to_owned(), vec![0.2])],
         };
         let learning = if mode == Mode::Default { 0.02 } else { 0.0 };
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn distances_are_in_errors_and_smaller_of_averages() {
         let row = row(3.0);
-        let d = Distances::of(&row.hierarchy.truth, &of(&row, Writing::Centred, Mode::Default));
+        let d = Distances::of(&row.hierarchy.truth, &runs_of(&row, Writing::Centred, Mode::Default));
         assert!((d.mean - 3.0).abs() < 1e-9 && d.pooled_mean < 1e-9, "{d:?}");
         // Both seeds have the second sd one error too large.
         assert!((d.sd - 1.0).abs() < 1e-9 && (d.pooled_sd - 2.0_f64.sqrt()).abs() < 1e-9, "{d:?}");
@@ -460,7 +460,7 @@ mod tests {
     fn errors_of_the_truth_count() {
         let mut row = row(4.5);
         row.hierarchy.truth[0].1[0].mean_error = 0.1;
-        let d = Distances::of(&row.hierarchy.truth, &of(&row, Writing::Centred, Mode::Default));
+        let d = Distances::of(&row.hierarchy.truth, &runs_of(&row, Writing::Centred, Mode::Default));
         assert!((d.mean - 4.5 / 2.0_f64.sqrt()).abs() < 1e-9, "{d:?}");
     }
 

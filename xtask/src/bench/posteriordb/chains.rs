@@ -49,9 +49,9 @@ pub(super) fn chains(directory: &Path) -> Result<Vec<Chain>, String> {
             &log_densities(&bytes)
                 .ok_or_else(|| format!("{}: no header of a file of draws", path.display()))?,
         );
-        let own = ended.and_then(|all| all.get(number));
-        let of = |key: &str| own.and_then(|own| own.get(key)?.as_f64()).unwrap_or(0.0);
-        let seconds = of("warmup_seconds") + of("sampling_seconds");
+        let chain_end = ended.and_then(|all| all.get(number));
+        let seconds_of = |key: &str| chain_end.and_then(|chain_end| chain_end.get(key)?.as_f64()).unwrap_or(0.0);
+        let seconds = seconds_of("warmup_seconds") + seconds_of("sampling_seconds");
         all.push(Chain { mean, sd, seconds });
     }
     Ok(all)
@@ -68,10 +68,10 @@ fn log_densities(bytes: &[u8]) -> Option<Vec<f64>> {
 
 /// The recorded values of the draws after warmup, draw by draw.
 pub(in crate::bench) fn values(bytes: &[u8]) -> Option<Vec<Vec<f64>>> {
-    let of = |record: &[u8]| {
+    let row_of = |record: &[u8]| {
         record[STATISTICS..].chunks_exact(8).map(|value| number(value, 0)).collect()
     };
-    after_warmup(bytes)?.map(of).collect()
+    after_warmup(bytes)?.map(row_of).collect()
 }
 
 fn after_warmup(bytes: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
@@ -83,8 +83,8 @@ fn after_warmup(bytes: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     Some(records.filter(|record| record[16] & 1 == 0))
 }
 
-fn number(record: &[u8], at: usize) -> Option<f64> {
-    Some(f64::from_le_bytes(record.get(at..at + 8)?.try_into().ok()?))
+fn number(record: &[u8], offset: usize) -> Option<f64> {
+    Some(f64::from_le_bytes(record.get(offset..offset + 8)?.try_into().ok()?))
 }
 
 fn moments(values: &[f64]) -> (f64, f64) {

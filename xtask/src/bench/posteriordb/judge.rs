@@ -103,7 +103,7 @@ pub(in crate::bench) fn judge(summary: &Value, names: &[String]) -> Judged {
     for entry in entries.into_iter().flatten() {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or("");
         let base = name.split(['[', '.', ':']).next().unwrap_or(name);
-        if !names.iter().any(|own| own == base) {
+        if !names.iter().any(|parameter| parameter == base) {
             continue;
         }
         if number(entry, "sd") <= ROUNDING * number(entry, "mean").abs() {
@@ -113,9 +113,9 @@ pub(in crate::bench) fn judge(summary: &Value, names: &[String]) -> Judged {
         judged.rhat = worse(judged.rhat, number(entry, "rhat"), f64::max);
         judged.ess_bulk = worse(judged.ess_bulk, bulk, f64::min);
         judged.ess_tail = worse(judged.ess_tail, tail, f64::min);
-        let own = worse(bulk, tail, f64::min);
-        if own.is_nan() || own < least {
-            (least, judged.worst) = (if own.is_nan() { 0.0 } else { own }, name.to_owned());
+        let entry_ess = worse(bulk, tail, f64::min);
+        if entry_ess.is_nan() || entry_ess < least {
+            (least, judged.worst) = (if entry_ess.is_nan() { 0.0 } else { entry_ess }, name.to_owned());
         }
     }
     // Without draws, or without parameters, nothing is known.
@@ -126,8 +126,8 @@ pub(in crate::bench) fn judge(summary: &Value, names: &[String]) -> Judged {
 }
 
 /// The worse of two numbers; one that is unknown is worst.
-fn worse(a: f64, b: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
-    if a.is_nan() || b.is_nan() { f64::NAN } else { of(a, b) }
+fn worse(a: f64, b: f64, pick: impl Fn(f64, f64) -> f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { pick(a, b) }
 }
 
 /// A number of a document that has infinities and NaN as texts; NaN if it is not there.

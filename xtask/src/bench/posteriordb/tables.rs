@@ -80,10 +80,10 @@ fn of_system(rows: &[Row], system: usize) -> impl Iterator<Item = &Run> {
 /// posteriors.
 fn ratio(rows: &[Row], system: usize) -> (Option<f64>, usize) {
     let rate = |row: &Row, system: usize| {
-        let own = row.runs.iter().filter(|run| run.system == system);
-        let own: Vec<&Run> = own.collect();
-        let solved = own.iter().all(|run| run.outcome == Outcome::Solved);
-        if solved { median(own.iter().filter_map(|run| run.rate())) } else { None }
+        let runs = row.runs.iter().filter(|run| run.system == system);
+        let runs: Vec<&Run> = runs.collect();
+        let solved = runs.iter().all(|run| run.outcome == Outcome::Solved);
+        if solved { median(runs.iter().filter_map(|run| run.rate())) } else { None }
     };
     let ratios: Vec<f64> =
         rows.iter().filter_map(|row| Some(rate(row, system)? / rate(row, 0)?)).collect();
@@ -117,8 +117,8 @@ fn unsolved(systems: &[System], rows: &[Row]) -> String {
     for (k, system) in systems.iter().enumerate() {
         let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for row in rows {
-            let own = row.runs.iter().filter(|run| run.system == k);
-            for run in own.filter(|run| run.outcome != Outcome::Solved) {
+            let runs = row.runs.iter().filter(|run| run.system == k);
+            for run in runs.filter(|run| run.outcome != Outcome::Solved) {
                 let names = by_cause.entry(run.outcome.to_string()).or_default();
                 if names.last() != Some(&row.posterior.as_str()) {
                     names.push(&row.posterior);
@@ -257,10 +257,10 @@ mod tests {
     #[test]
     fn a_run_is_a_line() {
         let text = line("a-b", "new", &run(1, 7, 1000.0, 0.5, &["divergences"]));
-        let own = "| a-b | new | 7 | divergences | 1.001 | 1000 | 1100 | mu | 0 | 2 | 0.50 | 0.50 | 2000 |";
-        assert_eq!(text, own);
+        let expected = "| a-b | new | 7 | divergences | 1.001 | 1000 | 1100 | mu | 0 | 2 | 0.50 | 0.50 | 2000 |";
+        assert_eq!(text, expected);
         let cells = |text: &str| text.matches('|').count();
-        assert_eq!(cells(&line("a-b", "new", &stopped(1))), cells(own));
+        assert_eq!(cells(&line("a-b", "new", &stopped(1))), cells(expected));
     }
 
     #[test]

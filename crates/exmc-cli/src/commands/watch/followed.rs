@@ -193,7 +193,7 @@ impl Followed {
     /// As one object; with log densities for a page.
     pub(crate) fn to_json(&self, with_traces: bool) -> Value {
         let ess =
-            |of: fn(&EssSoFar) -> f64| self.ess.as_ref().map_or(Value::Null, |e| number(of(e)));
+            |value_of: fn(&EssSoFar) -> f64| self.ess.as_ref().map_or(Value::Null, |e| number(value_of(e)));
         let chains: Vec<Value> = self
             .chains
             .iter()
@@ -238,18 +238,18 @@ impl Followed {
             .chains
             .iter()
             .map(|chain| {
-                let own = &chain.standing;
-                let ess = own.ess.as_ref();
+                let standing = &chain.standing;
+                let ess = standing.ess.as_ref();
                 vec![
-                    own.chain.to_string(),
-                    own.stage.name().to_owned(),
-                    format!("{} of {}", own.made(), own.total()),
-                    own.divergences.to_string(),
-                    known(own.step_size),
-                    known(own.leapfrogs_per_draw),
+                    standing.chain.to_string(),
+                    standing.stage.name().to_owned(),
+                    format!("{} of {}", standing.made(), standing.total()),
+                    standing.divergences.to_string(),
+                    known(standing.step_size),
+                    known(standing.leapfrogs_per_draw),
                     ess.map_or("-".to_owned(), |ess| format!("{:.0}", ess.logp)),
                     ess.map_or("-".to_owned(), |e| format!("{:.0} ({})", e.least, e.least_of)),
-                    own.seconds_left.map_or("-".to_owned(), time_left),
+                    standing.seconds_left.map_or("-".to_owned(), time_left),
                 ]
             })
             .collect();

@@ -62,13 +62,13 @@ pub(crate) fn accept(bytes: &[u8], hosts: &[String], token: &str) -> Result<Stri
         return Err(Refusal::TooLarge);
     }
     let one = |name: &str| -> Result<Option<&str>, Refusal> {
-        let mut all = headers.iter().filter(|(own, _)| own == name);
+        let mut all = headers.iter().filter(|(candidate, _)| candidate == name);
         match (all.next(), all.next()) {
             (first, None) => Ok(first.map(|(_, value)| *value)),
             _ => Err(Refusal::Bad),
         }
     };
-    let is_ours = |host: &str| hosts.iter().any(|own| own == host);
+    let is_ours = |host: &str| hosts.iter().any(|accepted| accepted == host);
     if !is_ours(one("host")?.ok_or(Refusal::Bad)?) {
         return Err(Refusal::Forbidden);
     }

@@ -73,8 +73,8 @@ impl Server {
             state: Mutex::new((0, "{}".into())),
             news: Condvar::new(),
         });
-        let own = Arc::clone(&shared);
-        let listen = move || listener.incoming().flatten().for_each(|stream| own.take(stream));
+        let listener_state = Arc::clone(&shared);
+        let listen = move || listener.incoming().flatten().for_each(|stream| listener_state.take(stream));
         let thread = std::thread::Builder::new().name("exmc-server".to_owned());
         thread.spawn(listen).map_err(cannot)?;
         Ok(Self { shared })

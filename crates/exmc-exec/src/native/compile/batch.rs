@@ -157,11 +157,11 @@ impl<'a> Writer<'a> {
 
     /// What stands for element `k` of an operand; nothing where that is an `f32`.
     fn read(&mut self, place: Place, k: usize) -> Option<Place> {
-        let at = place.offset as usize + if place.step == 0 { 0 } else { k };
+        let index = place.offset as usize + if place.step == 0 { 0 } else { k };
         match place.region {
-            Region::Arena => self.numbers[at],
+            Region::Arena => self.numbers[index],
             Region::Shared => {
-                let value = read_elements(&self.packed.lines)[at];
+                let value = read_elements(&self.packed.lines)[index];
                 Some(self.constant(value))
             }
             _ => None,
@@ -170,11 +170,11 @@ impl<'a> Writer<'a> {
 
     /// From now on, `number` stands for element `k` there.
     fn write(&mut self, place: Place, k: usize, number: Place) {
-        let at = place.offset as usize;
+        let start = place.offset as usize;
         if place.step == 0 {
-            self.numbers[at..at + LANES].fill(Some(number));
+            self.numbers[start..start + LANES].fill(Some(number));
         } else {
-            self.numbers[at + k] = Some(number);
+            self.numbers[start + k] = Some(number);
         }
     }
 
@@ -239,10 +239,10 @@ impl<'a> Writer<'a> {
             }
             (Code::Load | Code::LoadOrZero, Some(Extra::Index { number, .. })) => {
                 let index = Arc::clone(&self.packed.indices[*number]);
-                for (k, &at) in index.at.iter().enumerate().take(n) {
-                    let number = match at {
+                for (k, &element) in index.elements.iter().enumerate().take(n) {
+                    let number = match element {
                         NOTHING => self.constant(0.0),
-                        at => self.read(i.a, at as usize)?,
+                        element => self.read(i.a, element as usize)?,
                     };
                     self.write(i.out, k, number);
                 }
@@ -280,7 +280,7 @@ impl<'a> Writer<'a> {
                     if second {
                         operands[1] = Place::NONE;
                     }
-                    for operand in operands.iter_mut().filter(|own| **own != Place::NONE) {
+                    for operand in operands.iter_mut().filter(|candidate| **candidate != Place::NONE) {
                         *operand = self.read(*operand, k)?;
                     }
                     let [first, other] = self.results(code, operands);
@@ -300,14 +300,14 @@ impl<'a> Writer<'a> {
         let (mut roots, mut found) = (Vec::new(), Vec::new());
         // The log density, which stays where it is, and the gradient's elements.
         for &(root, start, len) in [(0, 0, 1)].iter().chain(targets) {
-            let (place, there) = self.roots[root];
+            let (place, root_len) = self.roots[root];
             for k in 0..len {
-                let number = self.read(place, if there == 1 { 0 } else { k })?;
-                let there = if number.step == 0 { 1 } else { BATCH };
+                let number = self.read(place, if root_len == 1 { 0 } else { k })?;
+                let number_len = if number.step == 0 { 1 } else { BATCH };
                 if !roots.is_empty() {
                     found.push((roots.len(), BATCH * (start + k), BATCH));
                 }
-                roots.push((number, there));
+                roots.push((number, number_len));
             }
         }
         let body = order::order(&self.body, &roots, self.end);
@@ -322,14 +322,14 @@ impl<'a> Writer<'a> {
             registers: 0,
             single: true,
             shards: 1,
-            own: 0,
+            sink_elements: 0,
             slots: Vec::new(),
         };
         let program = Program {
             stages: vec![Stage::Loop(stage)],
             scans: Vec::new(),
             arena: self.end,
-            own: self.end,
+            thread_start: self.end,
             shared: LANES * self.lines.len(),
             parts: Vec::new(),
             constants: Vec::new(),

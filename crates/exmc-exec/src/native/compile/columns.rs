@@ -35,7 +35,7 @@ pub(crate) fn columns(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
         rewriter.copies[id.index()] = Some(copy);
         rewriter.find_columns(id);
     }
-    let roots = roots.iter().map(|&root| rewriter.whole(root)).collect();
+    let roots = roots.iter().map(|&root| rewriter.copy_of(root)).collect();
     (rewriter.new, roots)
 }
 
@@ -65,7 +65,7 @@ struct Rewriter<'g> {
 }
 
 impl Rewriter<'_> {
-    fn whole(&self, id: NodeId) -> NodeId {
+    fn copy_of(&self, id: NodeId) -> NodeId {
         self.copies[id.index()].expect("arguments precede users, and roots are live")
     }
 
@@ -108,7 +108,7 @@ impl Rewriter<'_> {
             }
             _ => {}
         }
-        let args: Vec<NodeId> = node.args.iter().map(|&arg| self.whole(arg)).collect();
+        let args: Vec<NodeId> = node.args.iter().map(|&arg| self.copy_of(arg)).collect();
         self.apply(node.op.clone(), &args)
     }
 
@@ -174,24 +174,24 @@ impl Rewriter<'_> {
             }
             Op::Broadcast(_) => {
                 let from = graph.shape(node.args[0]).clone();
-                let value = self.whole(node.args[0]);
-                let own = (axis + from.rank()).checked_sub(node.shape.rank());
-                match own.filter(|&own| from.extents()[own] == count) {
-                    Some(own) => (0..count)
+                let value = self.copy_of(node.args[0]);
+                let from_axis = (axis + from.rank()).checked_sub(node.shape.rank());
+                match from_axis.filter(|&from_axis| from.extents()[from_axis] == count) {
+                    Some(from_axis) => (0..count)
                         .map(|k| {
-                            let part = self.new.slice(value, own, k, k + 1);
-                            let part = self.new.reshape(part, without(&from, own));
+                            let part = self.new.slice(value, from_axis, k, k + 1);
+                            let part = self.new.reshape(part, without(&from, from_axis));
                             self.new.broadcast_to(part, &narrow)
                         })
                         .collect(),
                     None => {
-                        let kept = own.map_or(from.clone(), |own| without(&from, own));
+                        let kept = from_axis.map_or(from.clone(), |from_axis| without(&from, from_axis));
                         let value = self.new.reshape(value, kept);
                         vec![self.new.broadcast_to(value, &narrow); count]
                     }
                 }
             }
-            Op::Concat { axis: own } if *own == axis => {
+            Op::Concat { axis: concat_axis } if *concat_axis == axis => {
                 let mut columns = Vec::new();
                 for &arg in &node.args {
                     columns.extend(self.slices(arg, axis));
@@ -205,7 +205,7 @@ impl Rewriter<'_> {
     /// The places of an axis, cut out.
     fn slices(&mut self, id: NodeId, axis: usize) -> Vec<NodeId> {
         let shape = self.graph.shape(id).clone();
-        let (value, narrow) = (self.whole(id), without(&shape, axis));
+        let (value, narrow) = (self.copy_of(id), without(&shape, axis));
         (0..shape.extents()[axis])
             .map(|k| {
                 let part = self.new.slice(value, axis, k, k + 1);

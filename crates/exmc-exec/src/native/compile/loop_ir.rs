@@ -97,7 +97,7 @@ pub(in crate::native) enum Compute {
 impl Compute {
     /// Whether it is this function of two arguments, element by element.
     pub(in crate::native) fn is_binary(&self, binary: Binary) -> bool {
-        matches!(self, Self::Map(Op::Binary(own)) if *own == binary)
+        matches!(self, Self::Map(Op::Binary(function)) if *function == binary)
     }
 }
 
@@ -162,7 +162,7 @@ pub(in crate::native) fn values(
     let mut reader = Reader {
         graph,
         body,
-        whole: read_whole(graph, &live),
+        is_read_whole: read_whole(graph, &live),
         views: vec![None; graph.len()],
         values: Vec::new(),
         indices: FxHashMap::default(),
@@ -192,7 +192,7 @@ pub(in crate::native) fn values(
 
 /// Whether somebody reads a node other than element by element.
 fn read_whole(graph: &Graph, live: &[bool]) -> Vec<bool> {
-    let mut whole = vec![false; graph.len()];
+    let mut is_read_whole = vec![false; graph.len()];
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
         for (k, arg) in node.args.iter().enumerate() {
@@ -203,16 +203,16 @@ fn read_whole(graph: &Graph, live: &[bool]) -> Vec<bool> {
                 Op::ScatterAdd { .. } => k == 0,
                 _ => false,
             };
-            whole[arg.index()] |= !lane;
+            is_read_whole[arg.index()] |= !lane;
         }
     }
-    whole
+    is_read_whole
 }
 
 struct Reader<'g> {
     graph: &'g Graph,
     body: bool,
-    whole: Vec<bool>,
+    is_read_whole: Vec<bool>,
     views: Vec<Option<View>>,
     values: Vec<Value>,
     /// Those of operations that move or add up elements, by operation and shapes: many of a model
@@ -238,7 +238,7 @@ impl Reader<'_> {
         let is_single = self.graph.shape(source).len() == 1;
         let view = match node.op {
             Op::Reshape(_) => self.view(node.args[0]),
-            Op::Broadcast(_) if is_single && (len == 1 || !self.whole[id.index()]) => {
+            Op::Broadcast(_) if is_single && (len == 1 || !self.is_read_whole[id.index()]) => {
                 self.view(source)
             }
             _ => self.push(id, Compute::Shared(id), Vec::new(), 0, len),
@@ -297,7 +297,7 @@ impl Reader<'_> {
             }
             Op::Broadcast(_) if arg_shape(0).len() == 1 => {
                 let view = self.view(arg(0));
-                if self.whole[id.index()] {
+                if self.is_read_whole[id.index()] {
                     self.push(id, Compute::Copy, vec![(view, Usage::Lane)], len, len)
                 } else {
                     view
@@ -352,12 +352,12 @@ impl Reader<'_> {
                     return self.sum(id, space);
                 }
                 // The sum that an element belongs to is the one that would be stretched to it.
-                let whole = arg_shape(0);
-                let mut sums = whole.extents().to_vec();
+                let full_shape = arg_shape(0);
+                let mut sums = full_shape.extents().to_vec();
                 axes.iter().for_each(|axis| sums[*axis] = 1);
-                let stretch = Op::Broadcast(whole.clone());
-                let index = || sum_index(whole, axes);
-                let index = self.static_index(&stretch, &sums.into(), whole, index);
+                let stretch = Op::Broadcast(full_shape.clone());
+                let index = || sum_index(full_shape, axes);
+                let index = self.static_index(&stretch, &sums.into(), full_shape, index);
                 let operands = self.all(&node.args, Usage::Lane);
                 self.push(id, Compute::Scatter(index), operands, space, len)
             }
@@ -515,10 +515,10 @@ fn moved_index(op: &Op, from: &Shape, to: &Shape) -> Vec<u32> {
                 steps(0, if fixed { 0 } else { strides[axis - missing] })
             }
             Op::Permute(order) => steps(0, strides[order[axis]]),
-            Op::Slice { axis: own, start, step, .. } if *own == axis => {
+            Op::Slice { axis: slice_axis, start, step, .. } if *slice_axis == axis => {
                 steps(start * strides[axis], step * strides[axis])
             }
-            Op::Unslice { axis: own, start, step, .. } if *own == axis => {
+            Op::Unslice { axis: slice_axis, start, step, .. } if *slice_axis == axis => {
                 let row = |k: usize| {
                     let inside = k >= *start && (k - start).is_multiple_of(*step);
                     inside.then(|| (k - start) / step).filter(|row| *row < from.extents()[axis])
@@ -538,7 +538,7 @@ fn sum_index(shape: &Shape, axes: &[usize]) -> Vec<u32> {
     let inner: Shape = kept.iter().map(|&axis| shape.extents()[axis]).collect::<Vec<_>>().into();
     let strides = inner.strides();
     let along = |axis: usize| -> Vec<u32> {
-        let stride = kept.iter().position(|&own| own == axis).map_or(0, |k| strides[k]);
+        let stride = kept.iter().position(|&kept_axis| kept_axis == axis).map_or(0, |k| strides[k]);
         (0..shape.extents()[axis]).map(|k| narrow(k * stride)).collect()
     };
     outer_sums((0..shape.rank()).map(along))
@@ -556,7 +556,7 @@ fn outer_sums(axes: impl Iterator<Item = Vec<u32>>) -> Vec<u32> {
         if axis == [0] {
             return sums;
         }
-        let largest = |of: &[u32]| of.iter().copied().max().map_or(0, u64::from);
+        let largest = |numbers: &[u32]| numbers.iter().copied().max().map_or(0, u64::from);
         // No sum needs a look of its own where none can be nothing.
         let plain = largest(&sums) + largest(&axis) < u64::from(NOTHING);
         let mut next = Vec::with_capacity(sums.len() * axis.len());

@@ -96,15 +96,15 @@ pub(in crate::native) fn assign_registers(stage: &mut Loop, first: usize, reuse:
     }
     stage.registers = count;
     // Runs of an index are read to the end of a vector, so maybe past the last register.
-    let own = first + count * stage.block + LANES;
+    let own_start = first + count * stage.block + LANES;
     let sinks = stage.body.iter_mut().flat_map(|i| [&mut i.out, &mut i.c]);
     for place in sinks.chain(stage.slots.iter_mut().map(|slots| &mut slots.part)) {
         if place.region == Region::Own {
-            let offset = u32::try_from(own + place.offset as usize).unwrap_or(u32::MAX);
+            let offset = u32::try_from(own_start + place.offset as usize).unwrap_or(u32::MAX);
             *place = Place { region: Region::Arena, offset, ..*place };
         }
     }
-    own + stage.own
+    own_start + stage.sink_elements
 }
 
 /// Whether a planted fault gives a register away that is still to be read.

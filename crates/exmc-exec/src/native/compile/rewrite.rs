@@ -54,7 +54,7 @@ pub(crate) fn rewrite(
         }
         rewriter.copies[id.index()] = Some(copy);
     }
-    let roots = roots.iter().map(|root| rewriter.whole(*root)).collect();
+    let roots = roots.iter().map(|root| rewriter.copy_with_factor(*root)).collect();
     (rewriter.new, roots)
 }
 
@@ -140,14 +140,14 @@ impl Rewriter {
                 .input(name, *role, node.shape.clone(), node.dtype)
                 .expect("names are unique in the original"),
             op => {
-                let args: Vec<NodeId> = node.args.iter().map(|&arg| self.whole(arg)).collect();
+                let args: Vec<NodeId> = node.args.iter().map(|&arg| self.copy_with_factor(arg)).collect();
                 self.apply(op.clone(), &args)
             }
         }
     }
 
     /// A node of the original with its factor.
-    fn whole(&mut self, id: NodeId) -> NodeId {
+    fn copy_with_factor(&mut self, id: NodeId) -> NodeId {
         let copy = self.copies[id.index()].expect("arguments precede users, and roots are live");
         self.with_factor(copy)
     }
@@ -316,11 +316,12 @@ impl Rewriter {
         Some(self.scaled(x.factor * sum.factor, sum.node))
     }
 
-    /// An operation that is linear in its argument number `at`; `others` are its other arguments.
-    fn linear(&mut self, x: Scaled, op: &Op, others: &[NodeId], at: usize) -> Scaled {
+    /// An operation that is linear in its argument number `position`; `others` are its other
+    /// arguments.
+    fn linear(&mut self, x: Scaled, op: &Op, others: &[NodeId], position: usize) -> Scaled {
         let run = |rewriter: &mut Self, x: NodeId| {
             let mut args = others.to_vec();
-            args.insert(at, x);
+            args.insert(position, x);
             rewriter.apply(op.clone(), &args)
         };
         if let Some(sum) = self.long_sum(x, op) {

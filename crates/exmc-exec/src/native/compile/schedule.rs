@@ -127,7 +127,7 @@ fn move_members(values: &[Value], level: &mut [usize]) {
 pub(in crate::native) fn ready(values: &[Value]) -> Vec<u32> {
     let mut ready = vec![0_u32; values.len()];
     for (k, value) in values.iter().enumerate() {
-        let own = match (value.kind(), &value.work) {
+        let cost = match (value.kind(), &value.work) {
             (Kind::Input, _) => 0,
             (Kind::Call, _) => 100,
             (Kind::Reduction, _) => 4,
@@ -137,7 +137,7 @@ pub(in crate::native) fn ready(values: &[Value]) -> Vec<u32> {
             (Kind::Elementwise, _) => 1,
         };
         let before = value.operands.iter().map(|(view, _)| ready[view.value]).max();
-        ready[k] = before.unwrap_or(0).saturating_add(own);
+        ready[k] = before.unwrap_or(0).saturating_add(cost);
     }
     ready
 }

@@ -65,16 +65,16 @@ pub(super) struct Encoding {
     prefix: u8,
     wide: bool,
     /// Whether it works on 256 bits.
-    whole: bool,
+    is_256_bit: bool,
     opcode: u8,
 }
 
 const fn packed(opcode: u8) -> Encoding {
-    Encoding { map: 1, prefix: 1, wide: false, whole: true, opcode }
+    Encoding { map: 1, prefix: 1, wide: false, is_256_bit: true, opcode }
 }
 
 const fn fused(opcode: u8) -> Encoding {
-    Encoding { map: 2, prefix: 1, wide: true, whole: true, opcode }
+    Encoding { map: 2, prefix: 1, wide: true, is_256_bit: true, opcode }
 }
 
 pub(super) const ADD: Encoding = packed(0x58);
@@ -115,14 +115,14 @@ const SPREAD: Encoding = Encoding { wide: false, ..fused(0x19) };
 const LOAD_SOME: Encoding = Encoding { wide: false, ..fused(0x2d) };
 const BLEND: Encoding = Encoding { map: 3, ..packed(0x4b) };
 const UPPER: Encoding = Encoding { map: 3, ..packed(0x19) };
-const ADD_HALVES: Encoding = Encoding { whole: false, ..packed(0x58) };
-const HIGH_LANES: Encoding = Encoding { whole: false, ..packed(0x15) };
+const ADD_HALVES: Encoding = Encoding { is_256_bit: false, ..packed(0x58) };
+const HIGH_LANES: Encoding = Encoding { is_256_bit: false, ..packed(0x15) };
 const ADD_ONE: Encoding = Encoding { prefix: 3, ..ADD_HALVES };
-const MUL_HALVES: Encoding = Encoding { whole: false, ..packed(0x59) };
+const MUL_HALVES: Encoding = Encoding { is_256_bit: false, ..packed(0x59) };
 const MUL_ONE: Encoding = Encoding { prefix: 3, ..MUL_HALVES };
-const LOAD_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x10) };
-const STORE_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x11) };
-const STORE_TWO: Encoding = Encoding { whole: false, ..STORE };
+const LOAD_ONE: Encoding = Encoding { prefix: 3, is_256_bit: false, ..packed(0x10) };
+const STORE_ONE: Encoding = Encoding { prefix: 3, is_256_bit: false, ..packed(0x11) };
+const STORE_TWO: Encoding = Encoding { is_256_bit: false, ..STORE };
 /// Lanes by number.
 const PERMUTE: Encoding = Encoding { map: 3, wide: true, ..packed(0x01) };
 /// Lanes of either, by a mask that is known.
@@ -204,7 +204,7 @@ pub(super) struct Assembler {
 #[derive(Clone, Copy, Debug)]
 struct LiteralReader {
     /// Where the literal's distance from the instruction's end stands, four bytes.
-    at: usize,
+    displacement: usize,
     end: usize,
     literal: usize,
 }
@@ -232,8 +232,8 @@ impl Assembler {
         self.bytes.extend((value as u64).to_le_bytes());
     }
 
-    fn memory(&mut self, at: Address) -> Source {
-        let index = match at.moves {
+    fn memory(&mut self, address: Address) -> Source {
+        let index = match address.moves {
             Moves::Never => None,
             Moves::InBlock if self.halves => Some(IN_BLOCK | TWICE),
             Moves::InLoop if self.halves => Some(IN_LOOP | TWICE),
@@ -241,18 +241,18 @@ impl Assembler {
             Moves::InLoop | Moves::SingleInLoop => Some(IN_LOOP),
             Moves::BySteps(counter) => Some(COUNTERS[usize::from(counter)]),
             Moves::OfPosition | Moves::OfResults => {
-                let base = if at.moves == Moves::OfPosition { POSITION } else { RESULTS };
-                let offset = i32::try_from(at.first).expect("programs of one line are short");
+                let base = if address.moves == Moves::OfPosition { POSITION } else { RESULTS };
+                let offset = i32::try_from(address.first).expect("programs of one line are short");
                 return Source::Memory { base, index: None, offset };
             }
         };
         for (base, value) in self.registers.into_iter().zip(self.bases) {
-            let far = at.first.cast_signed().wrapping_sub(value.cast_signed());
+            let far = address.first.cast_signed().wrapping_sub(value.cast_signed());
             if let Ok(offset) = i32::try_from(far) {
                 return Source::Memory { base, index, offset };
             }
         }
-        self.set(ANY, at.first);
+        self.set(ANY, address.first);
         Source::Memory { base: ANY, index, offset: 0 }
     }
 
@@ -282,7 +282,7 @@ impl Assembler {
         // The registers' fourth bits and the second operand are stored inverted.
         let high = ((!(target >> 3) & 1) << 7) | ((!indexed & 1) << 6) | ((!far & 1) << 5) | e.map;
         let middle =
-            (u8::from(e.wide) << 7) | ((!first & 15) << 3) | (u8::from(e.whole) << 2) | e.prefix;
+            (u8::from(e.wide) << 7) | ((!first & 15) << 3) | (u8::from(e.is_256_bit) << 2) | e.prefix;
         self.bytes.extend([0xc4, high, middle, e.opcode]);
         self.operands(target, second, byte);
     }
@@ -295,14 +295,14 @@ impl Assembler {
             }
             Source::Literal(bits) => {
                 self.bytes.push(RELATIVE | ((target & 7) << 3));
-                let known = self.literals.iter().position(|own| *own == bits);
+                let known = self.literals.iter().position(|candidate| *candidate == bits);
                 let literal = known.unwrap_or(self.literals.len());
                 if known.is_none() {
                     self.literals.push(bits);
                 }
-                let at = self.bytes.len();
-                let end = at + 4 + usize::from(byte.is_some());
-                self.readers.push(LiteralReader { at, end, literal });
+                let displacement = self.bytes.len();
+                let end = displacement + 4 + usize::from(byte.is_some());
+                self.readers.push(LiteralReader { displacement, end, literal });
                 self.bytes.extend([0; 4]);
             }
             Source::Memory { base, index, offset } => {
@@ -325,9 +325,9 @@ impl Assembler {
         for literal in &self.literals {
             (0..LITERAL / 8).for_each(|_| bytes.extend(literal.to_le_bytes()));
         }
-        for &LiteralReader { at, end, literal } in &self.readers {
+        for &LiteralReader { displacement, end, literal } in &self.readers {
             let far = i32::try_from(first + LITERAL * literal - end).expect("code is short");
-            bytes[at..at + 4].copy_from_slice(&far.to_le_bytes());
+            bytes[displacement..displacement + 4].copy_from_slice(&far.to_le_bytes());
         }
         bytes
     }

@@ -61,7 +61,7 @@ pub(in crate::native) struct Emitter {
     pub(super) bases: [usize; 2],
     pub(super) cache: Cache,
     /// Of a loop's or a whole program's instructions, the one that is being written.
-    pub(super) at: usize,
+    pub(super) instruction_number: usize,
     /// Who reads the two results of these instructions; empty in a part of a straight line, whose
     /// results all go to memory.
     pub(super) readers: Vec<[Readers; 2]>,
@@ -104,7 +104,7 @@ impl Emitter {
             assembler: Assembler::default(),
             bases,
             cache: Cache::new(),
-            at: 0,
+            instruction_number: 0,
             readers: Vec::new(),
             has_wide: level.name() == "avx512",
             in_pairs: false,
@@ -192,10 +192,10 @@ impl Emitter {
     /// A register to write to; what was in it goes to memory if it is not there and is read later.
     pub(super) fn fresh(&mut self) -> Register {
         let (register, before) = self.cache.fresh();
-        if let Some(Known { at, value, unwritten: Some(last) }) = before
-            && last >= self.at
+        if let Some(Known { address, value, unwritten: Some(last) }) = before
+            && last >= self.instruction_number
         {
-            self.write(at, value);
+            self.write(address, value);
         }
         register
     }
@@ -205,10 +205,10 @@ impl Emitter {
         if self.assembler.is_wide() { 2 * HALF } else { HALF }
     }
 
-    pub(super) fn write(&mut self, at: Address, value: Value) {
+    pub(super) fn write(&mut self, address: Address, value: Value) {
         let one = matches!(value, Value::Low(_)) || (self.assembler.is_wide() && self.short);
         for half in 0..if one { 1 } else { 2 } {
-            self.assembler.store(at.plus(self.bytes() * half), value.half(half));
+            self.assembler.store(address.plus(self.bytes() * half), value.half(half));
         }
     }
 
@@ -239,8 +239,8 @@ impl Emitter {
             }
             Code::Dot => {
                 let values = [self.operand(&step.a), self.operand(&step.b)];
-                let products = self.each(&values, |own, target, x| {
-                    own.assembler.operate(MUL, target, x[0], x[1]);
+                let products = self.each(&values, |emitter, target, x| {
+                    emitter.assembler.operate(MUL, target, x[0], x[1]);
                 });
                 self.total(step.span.len, products)
             }
@@ -265,11 +265,11 @@ impl Emitter {
         let (mut low, mut high) = (x.half(0), x.half(1));
         if len < LANES {
             let tail = address(&raw const TAILS[rest - 1]);
-            for (half, own) in [&mut low, &mut high].into_iter().enumerate() {
+            for (half, register) in [&mut low, &mut high].into_iter().enumerate() {
                 let (mask, masked) = (self.fresh(), self.fresh());
                 self.assembler.load(mask, tail.plus(HALF * half));
-                self.assembler.operate(AND, masked, *own, mask);
-                *own = masked;
+                self.assembler.operate(AND, masked, *register, mask);
+                *register = masked;
             }
         }
         let (sum, other) = (self.fresh(), self.fresh());
@@ -290,7 +290,7 @@ impl Emitter {
         for &[a, b, c] in terms {
             self.cache.begin();
             self.cache.hold(Value::Equal(sum));
-            let factor = |own: &mut Self, at: *const Lanes| own.line(address(at)).half(0);
+            let factor = |emitter: &mut Self, line: *const Lanes| emitter.line(address(line)).half(0);
             let c = factor(self, c);
             if b == one && a == one {
                 self.assembler.operate(ADD, sum, sum, c);
@@ -331,44 +331,44 @@ impl Emitter {
     }
 
     pub(super) fn operand(&mut self, operand: &Operand) -> Value {
-        let at = self.place(operand);
+        let address = self.place(operand);
         if operand.step == 0 {
-            return self.line(at);
+            return self.line(address);
         }
-        match self.cache.find(at) {
+        match self.cache.find(address) {
             Some(value) if self.short || !matches!(value, Value::Low(_)) => return value,
             _ => {}
         }
         if self.short {
             let value = Value::Low(self.fresh());
-            let from = self.origin(at);
+            let from = self.origin(address);
             self.assembler.load(value.half(0), from);
-            self.cache.know(at, value, None);
+            self.cache.know(address, value, None);
             return value;
         }
-        let registers = self.parameters(at).unwrap_or_else(|| {
+        let registers = self.parameters(address).unwrap_or_else(|| {
             let registers = [self.fresh(), self.fresh()];
             for (half, register) in registers.into_iter().enumerate() {
-                self.assembler.load(register, at.plus(self.bytes() * half));
+                self.assembler.load(register, address.plus(self.bytes() * half));
             }
             registers
         });
-        self.cache.know(at, Value::Lanes(registers), None);
+        self.cache.know(address, Value::Lanes(registers), None);
         Value::Lanes(registers)
     }
 
     /// The value of a line of equal numbers.
-    pub(super) fn line(&mut self, at: Address) -> Value {
-        if let Some(value @ Value::Equal(_)) = self.cache.find(at) {
+    pub(super) fn line(&mut self, address: Address) -> Value {
+        if let Some(value @ Value::Equal(_)) = self.cache.find(address) {
             return value;
         }
-        let register = self.parameter(at).unwrap_or_else(|| {
+        let register = self.parameter(address).unwrap_or_else(|| {
             let register = self.fresh();
-            self.assembler.load(register, at);
+            self.assembler.load(register, address);
             register
         });
         let value = Value::Equal(register);
-        self.cache.know(at, value, None);
+        self.cache.know(address, value, None);
         value
     }
 
@@ -377,13 +377,13 @@ impl Emitter {
         self.define_at(number, self.place(out), value);
     }
 
-    pub(super) fn define_at(&mut self, number: usize, at: Address, value: Value) {
-        self.cache.overwrite(at);
-        match self.readers.get(self.at).map(|readers| readers[number]) {
-            Some(Readers::Until(last)) => self.cache.know(at, value, Some(last)),
+    pub(super) fn define_at(&mut self, number: usize, address: Address, value: Value) {
+        self.cache.overwrite(address);
+        match self.readers.get(self.instruction_number).map(|readers| readers[number]) {
+            Some(Readers::Until(last)) => self.cache.know(address, value, Some(last)),
             _ => {
-                self.write(at, value);
-                self.cache.know(at, value, None);
+                self.write(address, value);
+                self.cache.know(address, value, None);
             }
         }
     }

@@ -43,7 +43,7 @@ impl Value {
 /// What registers hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
-    pub(super) at: Address,
+    pub(super) address: Address,
     pub(super) value: Value,
     /// The last instruction that reads the value, of one that memory lacks.
     pub(super) unwritten: Option<usize>,
@@ -109,8 +109,8 @@ impl Cache {
     }
 
     /// The value of the vector or line there, if a register has it.
-    pub(super) fn find(&mut self, at: Address) -> Option<Value> {
-        let value = self.known.iter().find(|known| known.at == at)?.value;
+    pub(super) fn find(&mut self, address: Address) -> Option<Value> {
+        let value = self.known.iter().find(|known| known.address == address)?.value;
         self.hold(value);
         Some(value)
     }
@@ -134,8 +134,8 @@ impl Cache {
     }
 
     /// A value whose place is that.
-    pub(super) fn know(&mut self, at: Address, value: Value, unwritten: Option<usize>) {
-        self.known.push(Known { at, value, unwritten });
+    pub(super) fn know(&mut self, address: Address, value: Value, unwritten: Option<usize>) {
+        self.known.push(Known { address, value, unwritten });
     }
 
     /// Forgets everything.
@@ -144,16 +144,16 @@ impl Cache {
     }
 
     /// Forgets what overlaps a value that is written.
-    pub(super) fn overwrite(&mut self, at: Address) {
-        self.overwrite_bytes(at, self.longest);
+    pub(super) fn overwrite(&mut self, address: Address) {
+        self.overwrite_bytes(address, self.longest);
     }
 
     /// Forgets what overlaps so many bytes that are written, and nothing beside: memory may lack
     /// it.
-    pub(super) fn overwrite_bytes(&mut self, at: Address, bytes: usize) {
-        let (first, end) = (at.first, at.first + bytes);
-        let apart = |known: &Known| end <= known.at.first || known.at.first + self.longest <= first;
-        self.known.retain(|known| known.at.moves != at.moves || apart(known));
+    pub(super) fn overwrite_bytes(&mut self, address: Address, bytes: usize) {
+        let (first, end) = (address.first, address.first + bytes);
+        let apart = |known: &Known| end <= known.address.first || known.address.first + self.longest <= first;
+        self.known.retain(|known| known.address.moves != address.moves || apart(known));
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
         let (given, before) = cache.fresh();
         assert_ne!(first, Value::Equal(given));
         let second =
-            Known { at: Address::fixed(LINE), value: Value::Equal(given), unwritten: Some(1) };
+            Known { address: Address::fixed(LINE), value: Value::Equal(given), unwritten: Some(1) };
         assert_eq!(before, Some(second));
         assert_eq!(cache.find(Address::fixed(LINE)), None);
         assert_eq!(cache.find(Address::fixed(0)), Some(first));

@@ -10,15 +10,15 @@ use crate::native::run::block::{Position, Results};
 
 unsafe extern "C" {
     fn mmap(
-        at: *mut c_void,
+        address: *mut c_void,
         len: usize,
         allow: c_int,
         how: c_int,
         file: c_int,
         from: i64,
     ) -> *mut c_void;
-    fn mprotect(at: *mut c_void, len: usize, allow: c_int) -> c_int;
-    fn munmap(at: *mut c_void, len: usize) -> c_int;
+    fn mprotect(address: *mut c_void, len: usize, allow: c_int) -> c_int;
+    fn munmap(address: *mut c_void, len: usize) -> c_int;
 }
 
 /// Linux's numbers for what is allowed and for memory of no file.
@@ -78,10 +78,10 @@ impl Pages {
     /// # Safety
     /// As for [`Self::run`]; both slices are as long as the code was made for.
     #[inline]
-    pub(in crate::native) unsafe fn run_flow(&self, at: usize, x: &[f64], dx: &mut [f64]) {
+    pub(in crate::native) unsafe fn run_flow(&self, entry: usize, x: &[f64], dx: &mut [f64]) {
         // SAFETY: as below; it also reads numbers of the vector and writes such of the slope.
         unsafe {
-            let code = self.first().add(at);
+            let code = self.first().add(entry);
             std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
                 x.as_ptr(),
                 dx.as_mut_ptr(),
@@ -94,15 +94,15 @@ impl Pages {
     /// whole comes behind them.
     ///
     /// # Safety
-    /// An `Emitter` gave `at` for these pages; the frame whose program it emitted lives, and so do
-    /// its packed data, and nothing else refers to the elements that the program writes.
+    /// An `Emitter` gave `entry` for these pages; the frame whose program it emitted lives, and so
+    /// do its packed data, and nothing else refers to the elements that the program writes.
     #[inline]
-    pub(in crate::native) unsafe fn run(&self, at: usize, first: usize, bytes: usize, rest: bool) {
+    pub(in crate::native) unsafe fn run(&self, entry: usize, first: usize, bytes: usize, rest: bool) {
         // SAFETY: the code follows the platform's convention and touches only places of the frame
         // that the caller vouches for, each inside of its region with all its elements, as `verify`
         // has checked.
         unsafe {
-            let code = self.first().add(at);
+            let code = self.first().add(entry);
             std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize, usize)>(code)(
                 first,
                 bytes,
@@ -118,7 +118,7 @@ impl Pages {
     #[inline]
     pub(in crate::native) unsafe fn run_whole(
         &self,
-        at: usize,
+        entry: usize,
         position: &Position,
         results: &Results,
     ) {
@@ -126,7 +126,7 @@ impl Pages {
         // results that the program's inputs and outputs name, and these have been checked for all
         // of them.
         unsafe {
-            let code = self.first().add(at);
+            let code = self.first().add(entry);
             std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
                 position.first(),
                 results.first(),

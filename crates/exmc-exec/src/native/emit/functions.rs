@@ -50,10 +50,10 @@ impl Emitter {
     pub(super) fn function(&mut self, function: Function, x: Value) -> Vec<Value> {
         let recording = function.record();
         let wrong = function == Function::Exp && planted(Fault::ExponentialTail);
-        let half_of = |own: &mut Self, argument: Register| {
-            let results = own.half_of(&recording, argument);
+        let half_of = |emitter: &mut Self, argument: Register| {
+            let results = emitter.half_of(&recording, argument);
             if wrong {
-                own.enlarge_in_tail(results[0], argument);
+                emitter.enlarge_in_tail(results[0], argument);
             }
             results
         };
@@ -186,11 +186,11 @@ impl Emitter {
             if negative { (TIMES_THEN_SUB_FROM, NEG_MUL_ADD) } else { (TIMES_THEN_ADD, MUL_ADD) };
         let (a, b) = if half.constant(a).is_some() { (b, a) } else { (a, b) };
         // A factor that dies and is not read as another operand, too.
-        let dying = [(a, b), (b, a)].into_iter().find(|&(own, other)| {
-            half.dies(own, k) && own != other && own != c && half.constant(other).is_none()
+        let dying = [(a, b), (b, a)].into_iter().find(|&(factor, other)| {
+            half.dies(factor, k) && factor != other && factor != c && half.constant(other).is_none()
         });
-        if let (Some(_), Some((own, other))) = (half.constant(c), dying) {
-            let target = half.take(own);
+        if let (Some(_), Some((factor, other))) = (half.constant(c), dying) {
+            let target = half.take(factor);
             let other = self.in_register(half, other);
             let c = half.source(c);
             self.assembler.operate(times, target, other, c);
@@ -261,8 +261,8 @@ impl Half<'_> {
 
     /// Whether operation `k` is the last that reads a register of this function's own.
     fn dies(&self, x: Number, k: Number) -> bool {
-        let own = !matches!(self.recording.operations[x], Operation::Argument(_));
-        own && self.last[x] == k && self.registers[x].is_some()
+        let is_computed = !matches!(self.recording.operations[x], Operation::Argument(_));
+        is_computed && self.last[x] == k && self.registers[x].is_some()
     }
 
     /// The register of a result that is not read again.

@@ -20,7 +20,7 @@ impl Emitter {
         let in_order = index.first_runs.is_empty() || index.rises;
         let small = *len <= LANES
             && step.span.size <= LANES
-            && index.at.iter().all(|&k| (k as usize) < *len);
+            && index.elements.iter().all(|&k| (k as usize) < *len);
         match code {
             Code::Load => small,
             Code::Scatter => small && in_order && !planted(Fault::GradientGatherOverwrites),
@@ -33,10 +33,10 @@ impl Emitter {
         let Some(Detail::Index { index, len }) = step.detail.as_deref() else {
             unreachable!("`has_index` has looked")
         };
-        let at = &index.at[..step.span.len];
+        let elements = &index.elements[..step.span.len];
         if step.out.step == 0 {
             let target = self.fresh();
-            let from = address(step.a.first).plus(NUMBER * at[0] as usize);
+            let from = address(step.a.first).plus(NUMBER * elements[0] as usize);
             self.assembler.spread(target, from);
             return Value::Equal(target);
         }
@@ -46,10 +46,10 @@ impl Emitter {
             self.assembler.copy(target, register);
             return Value::Equal(target);
         }
-        let half = |own: &mut Self, half: usize| {
-            let lane = |k: usize| at.get(REGISTER * half + k).map(|&k| k as usize);
-            let (target, other) = (own.fresh(), own.fresh());
-            own.lanes(table, std::array::from_fn(lane), [target, other]);
+        let half = |emitter: &mut Self, half: usize| {
+            let lane = |k: usize| elements.get(REGISTER * half + k).map(|&k| k as usize);
+            let (target, other) = (emitter.fresh(), emitter.fresh());
+            emitter.lanes(table, std::array::from_fn(lane), [target, other]);
             target
         };
         let low = half(self, 0);
@@ -61,13 +61,13 @@ impl Emitter {
         let Some(Detail::Index { index, len }) = step.detail.as_deref() else {
             unreachable!("`has_index` has looked")
         };
-        let at = &index.at[..step.span.len];
-        let terms = self.table(&step.a, at.len());
-        let mut of = [const { Vec::new() }; LANES];
-        for (j, &k) in at.iter().enumerate() {
-            of[k as usize].push(j);
+        let elements = &index.elements[..step.span.len];
+        let terms = self.table(&step.a, elements.len());
+        let mut addends = [const { Vec::new() }; LANES];
+        for (j, &k) in elements.iter().enumerate() {
+            addends[k as usize].push(j);
         }
-        let rounds = of.iter().map(Vec::len).max().unwrap_or(0);
+        let rounds = addends.iter().map(Vec::len).max().unwrap_or(0);
         let zero = self.line(address(&raw const ZERO)).half(0);
         let halves = if *len > REGISTER { 2 } else { 1 };
         let (some, other) = (self.fresh(), self.fresh());
@@ -76,7 +76,7 @@ impl Emitter {
             let sum = self.fresh();
             self.assembler.copy(sum, zero);
             for round in 0..rounds {
-                let lane = |k: usize| of[REGISTER * half + k].get(round).copied();
+                let lane = |k: usize| addends[REGISTER * half + k].get(round).copied();
                 let lanes: [Option<usize>; REGISTER] = std::array::from_fn(lane);
                 self.lanes(terms, lanes, [some, other]);
                 if lanes.contains(&None) {

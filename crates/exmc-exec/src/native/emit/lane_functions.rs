@@ -59,15 +59,15 @@ impl Emitter {
             Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(one),
             _ => None,
         };
-        let constant = constant.map_or(0, |at| self.line(at).half(0));
+        let constant = constant.map_or(0, |address| self.line(address).half(0));
         // Comparisons give one or zero, of the comparison with zero where there is one operand.
         let one = match code {
             Code::Not | Code::And | Code::Or => self.line(one).half(0),
             Code::Factor => self.line(address(&raw const FACTORS_LIE[1])).half(0),
             _ => constant,
         };
-        self.each(&values[..Self::operands_of(code)], |own, target, x| {
-            let a = &mut own.assembler;
+        self.each(&values[..Self::operands_of(code)], |emitter, target, x| {
+            let a = &mut emitter.assembler;
             match code {
                 Code::Zero => a.copy(target, constant),
                 Code::Neg => a.operate(XOR, target, x[0], constant),
@@ -80,12 +80,12 @@ impl Emitter {
                 Code::Sub => a.operate(SUB, target, x[0], x[1]),
                 Code::Mul => a.operate(MUL, target, x[0], x[1]),
                 Code::Div => a.operate(DIV, target, x[0], x[1]),
-                Code::MulAdd => own.fused(MUL_ADD, target, x),
-                Code::MulSub => own.fused(MUL_SUB, target, x),
-                Code::NegMulAdd => own.fused(NEG_MUL_ADD, target, x),
-                Code::AddThenMul => own.then_mul(ADD, target, x),
-                Code::SubThenMul => own.then_mul(SUB, target, x),
-                Code::MulThenMul => own.then_mul(MUL, target, x),
+                Code::MulAdd => emitter.fused(MUL_ADD, target, x),
+                Code::MulSub => emitter.fused(MUL_SUB, target, x),
+                Code::NegMulAdd => emitter.fused(NEG_MUL_ADD, target, x),
+                Code::AddThenMul => emitter.then_mul(ADD, target, x),
+                Code::SubThenMul => emitter.then_mul(SUB, target, x),
+                Code::MulThenMul => emitter.then_mul(MUL, target, x),
                 Code::AddThenReciprocal => {
                     a.operate(ADD, target, x[0], x[1]);
                     a.operate(DIV, target, constant, target);
@@ -93,8 +93,8 @@ impl Emitter {
                 Code::Factor if planted(Fault::ExtremeFactor) => a.copy(target, x[0]),
                 Code::Factor => {
                     // A mask's bits are those of NaN.
-                    let (least, most, other) = (constant, one, own.fresh());
-                    let a = &mut own.assembler;
+                    let (least, most, other) = (constant, one, emitter.fresh());
+                    let a = &mut emitter.assembler;
                     a.compare(Comparison::Less, target, x[0], least);
                     a.compare(Comparison::Less, other, most, x[0]);
                     a.operate(OR, target, target, other);
@@ -106,8 +106,8 @@ impl Emitter {
                 }
                 Code::Min | Code::Max => {
                     // NaN if either is; the first on ties.
-                    let other = own.fresh();
-                    let a = &mut own.assembler;
+                    let other = emitter.fresh();
+                    let a = &mut emitter.assembler;
                     a.compare(Comparison::Equal, target, x[0], x[0]);
                     a.select(other, target, x[1], x[0]);
                     let (low, high) = if code == Code::Min { (x[0], x[1]) } else { (x[1], x[0]) };
@@ -121,17 +121,17 @@ impl Emitter {
                 }
                 Code::And | Code::Or => {
                     // Neither is zero, or not both are.
-                    let (zero, other) = (constant, own.fresh());
-                    let a = &mut own.assembler;
+                    let (zero, other) = (constant, emitter.fresh());
+                    let a = &mut emitter.assembler;
                     a.compare(Comparison::Equal, target, x[0], zero);
                     a.compare(Comparison::Equal, other, x[1], zero);
                     a.operate(if code == Code::And { OR } else { AND }, target, target, other);
                     a.operate(AND_NOT, target, target, one);
                 }
-                Code::Lt => own.truth(Comparison::Less, AND, target, x, one),
-                Code::Le => own.truth(Comparison::LessOrEqual, AND, target, x, one),
-                Code::Eq => own.truth(Comparison::Equal, AND, target, x, one),
-                Code::Ne => own.truth(Comparison::Equal, AND_NOT, target, x, one),
+                Code::Lt => emitter.truth(Comparison::Less, AND, target, x, one),
+                Code::Le => emitter.truth(Comparison::LessOrEqual, AND, target, x, one),
+                Code::Eq => emitter.truth(Comparison::Equal, AND, target, x, one),
+                Code::Ne => emitter.truth(Comparison::Equal, AND_NOT, target, x, one),
                 _ => unreachable!("`has` names the others"),
             }
         })
@@ -168,13 +168,13 @@ impl Emitter {
         values: &[Value],
         mut f: impl FnMut(&mut Self, Register, &[Register]),
     ) -> Value {
-        let mut half = |own: &mut Self, k: usize| {
+        let mut half = |emitter: &mut Self, k: usize| {
             let mut registers = [0; 3];
             for (register, value) in registers.iter_mut().zip(values) {
                 *register = value.half(k);
             }
-            let target = own.fresh();
-            f(own, target, &registers);
+            let target = emitter.fresh();
+            f(emitter, target, &registers);
             target
         };
         if values.iter().all(|value| matches!(value, Value::Equal(_))) {

@@ -110,8 +110,8 @@ pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
             continue;
         }
         for v in 0..n.div_ceil(LANES) {
-            let at = |operand: &Operand| vector(operand, v);
-            let [out, a, mut b, c, d] = [&step.out, &step.a, &step.b, &step.c, &step.d].map(at);
+            let vector_of = |operand: &Operand| vector(operand, v);
+            let [out, a, mut b, c, d] = [&step.out, &step.a, &step.b, &step.c, &step.d].map(vector_of);
             let detail = match step.detail.as_deref() {
                 // Rows of the matrix, times all numbers of the other operand.
                 Some(&Detail::Matrix { columns }) => {
@@ -200,7 +200,7 @@ pub(super) fn fuse_loop(
     let mut body = body.into_iter().enumerate();
     let mut next = runs.next();
     while let Some((k, item)) = body.next() {
-        let Some((_, end, at)) = next.filter(|&(start, ..)| start == k) else {
+        let Some((_, end, entry)) = next.filter(|&(start, ..)| start == k) else {
             steps.push(item.step);
             continue;
         };
@@ -213,7 +213,7 @@ pub(super) fn fuse_loop(
             let code = item.code.or(item.single).filter(|code| code.is_sink());
             Some((code?, item.step))
         });
-        let detail = Detail::Emitted { pages: Arc::clone(pages), at, sums: sums.collect() };
+        let detail = Detail::Emitted { pages: Arc::clone(pages), entry, sums: sums.collect() };
         let detail = Some(Box::new(detail));
         steps.push(Step { routine: level.address::<RunEmitted>(), out, a, b, c, d, detail, span });
     }
@@ -237,7 +237,7 @@ impl Routine for RunEmitted {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(s: S, span: &Span, step: &Step) {
-        let Some(Detail::Emitted { pages, at, sums }) = step.detail.as_deref() else {
+        let Some(Detail::Emitted { pages, entry, sums }) = step.detail.as_deref() else {
             unreachable!("made with its code")
         };
         let Some(pages) = pages.get() else { unreachable!("the code was finished before it runs") };
@@ -246,13 +246,13 @@ impl Routine for RunEmitted {
             if span.vectors > 0 {
                 // SAFETY: the caller vouches for the frame's memory, which the code was emitted
                 // for.
-                unsafe { pages.run(*at, span.start * NUMBER, span.vectors * LINE, false) };
+                unsafe { pages.run(*entry, span.start * NUMBER, span.vectors * LINE, false) };
             }
             return;
         }
-        let whole = span.len / LANES;
+        let full_vectors = span.len / LANES;
         // SAFETY: as above.
-        unsafe { pages.run(*at, span.start * NUMBER, whole * LINE, whole < span.vectors) };
+        unsafe { pages.run(*entry, span.start * NUMBER, full_vectors * LINE, full_vectors < span.vectors) };
         for (code, sum) in sums {
             finish_emitted(s, span, *code, sum);
         }

@@ -73,7 +73,7 @@ impl Emitter {
         self.assembler.begin([frame.addr(), (&raw const ZERO).addr()]);
         self.cache = Cache::new();
         for (k, step) in flow.steps.iter().enumerate() {
-            self.at = k;
+            self.instruction_number = k;
             self.cache.begin();
             let values = step.args.map(|arg| Value::Equal(self.scalar(&writing, arg)));
             let code = code_of(&step.op).expect("`has_flow` was asked");
@@ -84,7 +84,7 @@ impl Emitter {
             let unwritten = writing.last[step.out as usize];
             self.cache.know(writing.place(step.out), value, Some(unwritten));
         }
-        self.at = end;
+        self.instruction_number = end;
         for row in 0..flow.states {
             if flow.columns == 0 {
                 self.cache.begin();
@@ -96,14 +96,14 @@ impl Emitter {
             }
         }
         self.assembler.end();
-        self.at = 0;
+        self.instruction_number = 0;
         start
     }
 
     /// A scalar in all lanes of a register.
     fn scalar(&mut self, writing: &Writing<'_>, scalar: u32) -> Register {
-        let at = writing.place(scalar);
-        if let Some(value) = self.cache.find(at) {
+        let address = writing.place(scalar);
+        if let Some(value) = self.cache.find(address) {
             return value.half(0);
         }
         let register = self.fresh();
@@ -113,15 +113,15 @@ impl Emitter {
             None if number == 0
                 || (1 + states..1 + states + writing.flow.values).contains(&number) =>
             {
-                self.assembler.spread(register, at);
+                self.assembler.spread(register, address);
             }
             None if number <= states => {
                 self.assembler.spread(register, Address::of_position(writing.row() * (number - 1)));
             }
             // A result that gave its register away, and was written then.
-            None => self.assembler.load(register, at),
+            None => self.assembler.load(register, address),
         }
-        self.cache.know(at, Value::Equal(register), None);
+        self.cache.know(address, Value::Equal(register), None);
         register
     }
 
@@ -135,8 +135,8 @@ impl Emitter {
             self.begin_holding(sum);
             let factor = self.scalar(writing, entry.register);
             let product = self.fresh();
-            let at = Address::of_position(place(entry.column));
-            self.assembler.operate_in_memory(MUL, product, factor, at);
+            let address = Address::of_position(place(entry.column));
+            self.assembler.operate_in_memory(MUL, product, factor, address);
             sum = Some(self.plus(sum, product));
         }
         let mut forcing: Option<Register> = None;

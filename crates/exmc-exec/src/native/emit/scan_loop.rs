@@ -70,8 +70,8 @@ impl Emitter {
         let firsts = distances.iter().map(|d| if *reverse { d * NUMBER * (length - 1) } else { 0 });
         let steps = self.assembler.begin_steps(&firsts.collect::<Vec<_>>());
         self.cache.forget();
-        for &(at, value) in &carried {
-            self.cache.know(at, value, None);
+        for &(address, value) in &carried {
+            self.cache.know(address, value, None);
         }
         for copy in reads {
             self.copy(copy, &distances, &carried);
@@ -110,25 +110,25 @@ impl Emitter {
         }
         let mut carried = Vec::new();
         for copy in starts {
-            let at = address(copy.to);
+            let to = address(copy.to);
             self.cache.begin();
             let value = match (copy.to_line, registers(copy)) {
                 (true, _) => Value::Equal(self.fresh()),
                 (false, 1) => Value::Low(self.fresh()),
                 _ => Value::Lanes([self.fresh(), self.fresh()]),
             };
-            self.read(at, value);
+            self.read(to, value);
             self.cache.keep(value);
-            carried.push((at, value));
+            carried.push((to, value));
         }
         carried
     }
 
     /// Loads the registers of a value.
-    fn read(&mut self, at: Address, value: Value) {
-        self.assembler.load(value.half(0), at);
+    fn read(&mut self, address: Address, value: Value) {
+        self.assembler.load(value.half(0), address);
         if let Value::Lanes([_, high]) = value {
-            self.assembler.load(high, at.plus(HALF));
+            self.assembler.load(high, address.plus(HALF));
         }
     }
 
@@ -148,13 +148,13 @@ impl Emitter {
             for half in 0..halves {
                 let other = self.fresh();
                 let count = (copy.len - LANES / 2 * half).min(LANES / 2);
-                let (at, register) = (to.plus(HALF * half), value.half(half));
-                self.assembler.store_first(at, register, count, other);
+                let (address, register) = (to.plus(HALF * half), value.half(half));
+                self.assembler.store_first(address, register, count, other);
             }
             return;
         }
         self.cache.overwrite(to);
-        let kept = carried.iter().find(|(at, _)| *at == to).map(|(_, value)| *value);
+        let kept = carried.iter().find(|(address, _)| *address == to).map(|(_, value)| *value);
         // A register holds what belongs in one place.
         let target = kept.unwrap_or_else(|| match value {
             Value::Equal(_) => Value::Equal(self.fresh()),

@@ -21,13 +21,13 @@ pub(super) const MAX_NUMBERS: usize = 128 / SINGLE;
 
 /// The place of an array of `f32`.
 fn single_place(operand: &Operand) -> Address {
-    let at = place(operand);
-    let moves = match at.moves {
+    let address = place(operand);
+    let moves = match address.moves {
         Moves::InBlock => Moves::SingleInBlock,
         Moves::InLoop => Moves::SingleInLoop,
         other => other,
     };
-    Address { moves, ..at }
+    Address { moves, ..address }
 }
 
 fn operands(code: Code, step: &Step) -> impl Iterator<Item = (&Operand, Form)> {
@@ -109,28 +109,28 @@ impl Emitter {
     /// A number as `f32` in all lanes.
     fn number(&mut self, operand: &Operand, part: usize) -> Value {
         let number = (operand.first.addr(), part);
-        let slot = self.numbers.iter().position(|own| *own == number);
+        let slot = self.numbers.iter().position(|candidate| *candidate == number);
         let slot = slot.expect("`begin_numbers` has written it");
         let slot = if planted(Fault::StaleNumberSingle) { 0 } else { slot };
-        let at = Address::of_position(SINGLE * slot);
-        if let Some(value) = self.cache.find(at) {
+        let address = Address::of_position(SINGLE * slot);
+        if let Some(value) = self.cache.find(address) {
             return value;
         }
         let register = self.fresh();
-        self.assembler.spread_single(register, at);
-        self.cache.know(at, Value::Equal(register), None);
+        self.assembler.spread_single(register, address);
+        self.cache.know(address, Value::Equal(register), None);
         Value::Equal(register)
     }
 
     /// Eight elements of an array of `f32`.
     fn singles_of(&mut self, operand: &Operand) -> Register {
-        let at = single_place(operand);
-        if let Some(value) = self.cache.find(at) {
+        let address = single_place(operand);
+        if let Some(value) = self.cache.find(address) {
             return value.half(0);
         }
         let register = self.fresh();
-        self.assembler.load(register, at);
-        self.cache.know(at, Value::Low(register), None);
+        self.assembler.load(register, address);
+        self.cache.know(address, Value::Low(register), None);
         register
     }
 
@@ -180,9 +180,9 @@ impl Emitter {
             return self.lanes_of_singles(code, &values);
         }
         let product =
-            |own: &mut Self, x: Value, factor: Value, operand: &Operand, form: Form| match form {
-                Form::Parts => own.times_parts(x, operand),
-                _ => own.lanes_of_singles(Code::Mul, &[x, factor, x]),
+            |emitter: &mut Self, x: Value, factor: Value, operand: &Operand, form: Form| match form {
+                Form::Parts => emitter.times_parts(x, operand),
+                _ => emitter.lanes_of_singles(Code::Mul, &[x, factor, x]),
             };
         let ([a, b, c], [_, _, of_c]) = (values, all);
         let first = match code {
@@ -262,12 +262,12 @@ impl Emitter {
 
     /// An array of `f32` as one of `f64`.
     pub(super) fn widen(&mut self, step: &Step) {
-        let at = single_place(&step.a);
-        let halves = match self.cache.find(at) {
+        let address = single_place(&step.a);
+        let halves = match self.cache.find(address) {
             Some(value) => self.widened(value.half(0)),
             None => [0, 1].map(|half| {
                 let target = self.fresh();
-                self.assembler.widen_from(target, at.plus(HALF / 2 * half));
+                self.assembler.widen_from(target, address.plus(HALF / 2 * half));
                 target
             }),
         };

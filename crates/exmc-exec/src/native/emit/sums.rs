@@ -21,7 +21,7 @@ const EXPONENT: u8 = 52;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accumulator {
     /// First byte.
-    at: usize,
+    address: usize,
     /// What it begins with, in all lanes.
     initial: u64,
     value: Option<Value>,
@@ -58,16 +58,16 @@ pub(super) fn needs(code: Code) -> usize {
 
 /// The accumulators of a sum: what each begins with, and whether every vector changes it.
 fn accumulators(code: Code, step: &Step) -> Vec<(Accumulator, bool)> {
-    let own = |at: usize, initial: u64| Accumulator { at, initial, value: None };
+    let accumulator_at = |address: usize, initial: u64| Accumulator { address, initial, value: None };
     let partial = |line: usize| step.c.first.addr() + LINE * line;
     let out = step.out.first.addr();
     match code {
-        Code::Sum | Code::Dot => vec![(own(out, 0), true)],
+        Code::Sum | Code::Dot => vec![(accumulator_at(out, 0), true)],
         _ => vec![
-            (own(out, ONE), true),
-            (own(partial(MIN_FACTORS), ONE), true),
-            (own(partial(EXPONENTS), 0), false),
-            (own(partial(NO_NUMBER), 0), false),
+            (accumulator_at(out, ONE), true),
+            (accumulator_at(partial(MIN_FACTORS), ONE), true),
+            (accumulator_at(partial(EXPONENTS), 0), false),
+            (accumulator_at(partial(NO_NUMBER), 0), false),
         ],
     }
 }
@@ -107,13 +107,13 @@ impl Emitter {
     }
 
     fn store_accumulator(&mut self, accumulator: Accumulator, value: Value) {
-        self.write(address(std::ptr::without_provenance::<u8>(accumulator.at)), value);
+        self.write(address(std::ptr::without_provenance::<u8>(accumulator.address)), value);
     }
 
     /// The registers of an accumulator, which instructions change in place.
-    fn accumulator(&self, at: usize) -> Value {
-        let own = self.accumulators.iter().find(|own| own.at == at);
-        own.and_then(|own| own.value).expect("`begin_sums` made those of all sums")
+    fn accumulator(&self, address: usize) -> Value {
+        let accumulator = self.accumulators.iter().find(|accumulator| accumulator.address == address);
+        accumulator.and_then(|accumulator| accumulator.value).expect("`begin_sums` made those of all sums")
     }
 
     /// Fresh registers for what a turn is over.
@@ -150,8 +150,8 @@ impl Emitter {
         }
     }
 
-    pub(super) fn add(&mut self, at: usize, term: Value) {
-        let sum = self.accumulator(at);
+    pub(super) fn add(&mut self, address: usize, term: Value) {
+        let sum = self.accumulator(address);
         self.all(ADD, sum, sum, term);
     }
 
@@ -181,8 +181,8 @@ impl Emitter {
     /// exponents.
     fn take_exponent(&mut self, step: &Step, product: Value) {
         let line = |number: usize| {
-            let at = step.c.first.addr() + LINE * number;
-            address(std::ptr::without_provenance::<u8>(at))
+            let first_byte = step.c.first.addr() + LINE * number;
+            address(std::ptr::without_provenance::<u8>(first_byte))
         };
         // No register may change hands where the code may not come by.
         let other = self.fresh();

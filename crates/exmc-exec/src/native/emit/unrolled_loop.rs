@@ -117,10 +117,10 @@ impl Emitter {
             let x = self.operand(&vector(&step.a, v));
             let mut factors = [x.half(0), x.half(1)];
             if is_rest(len, v) {
-                let own = [self.fresh(), self.fresh()];
-                (0..2).for_each(|half| self.assembler.copy(own[half], factors[half]));
-                self.only_elements(len % LANES, Value::Lanes(own), ONE);
-                factors = own;
+                let copies = [self.fresh(), self.fresh()];
+                (0..2).for_each(|half| self.assembler.copy(copies[half], factors[half]));
+                self.only_elements(len % LANES, Value::Lanes(copies), ONE);
+                factors = copies;
             }
             for (product, factor) in product.into_iter().zip(factors) {
                 match v {
@@ -161,10 +161,10 @@ impl Emitter {
             let value = self.operand(&vector(&step.a, v));
             let mut row = [value.half(0), value.half(1)];
             if is_rest(len, v) {
-                let own = [self.fresh(), self.fresh()];
-                (0..2).for_each(|half| self.assembler.copy(own[half], row[half]));
-                self.only_elements_of(len, v, own);
-                row = own;
+                let copies = [self.fresh(), self.fresh()];
+                (0..2).for_each(|half| self.assembler.copy(copies[half], row[half]));
+                self.only_elements_of(len, v, copies);
+                row = copies;
             }
             rows.push(row);
         }

@@ -105,7 +105,7 @@ impl Emitter {
         self.assembler.end_wide();
         self.assembler.end_counters();
         self.assembler.end();
-        (self.at, self.readers, self.in_loop, self.short) = (0, Vec::new(), false, false);
+        (self.instruction_number, self.readers, self.in_loop, self.short) = (0, Vec::new(), false, false);
         start
     }
 
@@ -114,7 +114,7 @@ impl Emitter {
         self.cache.forget();
         self.short = self.assembler.is_wide() && !self.in_pairs;
         for (k, Item { code, single, step }) in body.iter().enumerate() {
-            self.at = k;
+            self.instruction_number = k;
             self.cache.begin();
             match (*code, *single) {
                 (Some(code), _) if is_sum(code) => self.add_up(code, step, rest),
@@ -138,7 +138,7 @@ fn is_of_singles(item: &Item) -> bool {
 fn reads(step: &Step, operand: &Operand) -> bool {
     let keeps = matches!(step.detail.as_deref(), Some(Detail::Piece { .. }));
     (keeps && place(&step.out) == place(operand))
-        || [&step.a, &step.b, &step.c, &step.d].into_iter().any(|own| place(own) == place(operand))
+        || [&step.a, &step.b, &step.c, &step.d].into_iter().any(|source| place(source) == place(operand))
 }
 
 /// Who reads the result of instruction `k`. Registers of blocks mean nothing after the loop's body.

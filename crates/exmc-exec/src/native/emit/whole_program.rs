@@ -46,7 +46,7 @@ impl Emitter {
         {
             return None;
         }
-        self.inputs = ends.inputs.iter().map(|own| (own.to.addr(), own.len, own.from)).collect();
+        self.inputs = ends.inputs.iter().map(|input| (input.to.addr(), input.len, input.from)).collect();
         self.inputs.sort_unstable();
         if self.position_of(ends.first.addr()).is_some() {
             self.inputs.clear();
@@ -61,49 +61,49 @@ impl Emitter {
         self.is_narrow = ends.is_narrow;
         let mut at_once = at_once.into_iter().peekable();
         for (k, (code, step)) in line.iter().enumerate() {
-            self.at = k;
+            self.instruction_number = k;
             self.cache.begin();
             self.instruction(*code, step);
             while let Some((_, output)) = at_once.next_if(|(writer, _)| *writer == k) {
                 self.output(output);
             }
         }
-        self.at = line.len();
+        self.instruction_number = line.len();
         self.short = self.is_narrow;
         for output in at_end {
             self.output(output);
         }
         self.assembler.end();
-        (self.at, self.readers) = (0, Vec::new());
+        (self.instruction_number, self.readers) = (0, Vec::new());
         (self.is_narrow, self.short) = (false, false);
         self.inputs.clear();
         Some(start)
     }
 
     /// Which element of the position is there, and how many of its array are from there on.
-    fn position_of(&self, at: usize) -> Option<(usize, usize)> {
-        let behind = self.inputs.partition_point(|&(to, ..)| to <= at);
+    fn position_of(&self, address: usize) -> Option<(usize, usize)> {
+        let behind = self.inputs.partition_point(|&(to, ..)| to <= address);
         let &(to, len, from) = self.inputs[..behind].last()?;
-        let k = (at - to) / NUMBER;
+        let k = (address - to) / NUMBER;
         (k < len).then(|| (from + k, len - k))
     }
 
     /// Where a number is that the instruction reads there: in the position, if it is a parameter.
-    pub(super) fn origin(&self, at: Address) -> Address {
-        self.position_of(at.first).map_or(at, |(from, _)| Address::of_position(NUMBER * from))
+    pub(super) fn origin(&self, address: Address) -> Address {
+        self.position_of(address.first).map_or(address, |(from, _)| Address::of_position(NUMBER * from))
     }
 
     /// The scalar there, if it is a parameter.
-    pub(super) fn parameter(&mut self, at: Address) -> Option<Register> {
-        let (from, _) = self.position_of(at.first)?;
+    pub(super) fn parameter(&mut self, address: Address) -> Option<Register> {
+        let (from, _) = self.position_of(address.first)?;
         let target = self.fresh();
         self.assembler.spread(target, Address::of_position(NUMBER * from));
         Some(target)
     }
 
     /// The vector there, if it is of parameters; lanes beyond the last are zero.
-    pub(super) fn parameters(&mut self, at: Address) -> Option<[Register; 2]> {
-        let (from, left) = self.position_of(at.first)?;
+    pub(super) fn parameters(&mut self, vector_address: Address) -> Option<[Register; 2]> {
+        let (from, left) = self.position_of(vector_address.first)?;
         let from = Address::of_position(NUMBER * from);
         let registers = [self.fresh(), self.fresh()];
         for (half, &register) in registers.iter().enumerate() {
@@ -138,18 +138,18 @@ impl Emitter {
             self.cache.begin();
             let count = LANES.min(len - first);
             let array = vector(&array, first / LANES);
-            let whole = count / REGISTER;
-            if whole > 0 {
+            let full_registers = count / REGISTER;
+            if full_registers > 0 {
                 let value = self.operand(&array);
-                for part in 0..whole {
+                for part in 0..full_registers {
                     self.assembler.store(to(first + REGISTER * part), value.half(part));
                 }
             }
-            if count == REGISTER * whole {
+            if count == REGISTER * full_registers {
                 continue;
             }
             let by = self.fresh();
-            for k in REGISTER * whole..count {
+            for k in REGISTER * full_registers..count {
                 let from = self.origin(address(array.first).plus(NUMBER * k));
                 self.assembler.copy_one(to(first + k), from, by);
             }
@@ -205,8 +205,8 @@ impl<'a> Accesses<'a> {
         let mut accesses = Self(FxHashMap::default());
         for (by, (code, step)) in line.iter().enumerate() {
             let mut push = |(first, bytes), how| accesses.push(Access { by, first, bytes, how });
-            sources(*code, step).into_iter().for_each(|own| push(own, How::Reads));
-            written(*code, step).into_iter().for_each(|own| push(own, How::Writes));
+            sources(*code, step).into_iter().for_each(|span| push(span, How::Reads));
+            written(*code, step).into_iter().for_each(|span| push(span, How::Writes));
         }
         for output in outputs {
             let bytes = if output.scalar { NUMBER } else { NUMBER * output.len };
@@ -227,19 +227,19 @@ impl<'a> Accesses<'a> {
     /// `from` on, until it returns something.
     fn find_map<T>(
         &self,
-        at: usize,
+        address: usize,
         from: usize,
         mut f: impl FnMut(Access<'a>) -> Option<T>,
     ) -> Option<T> {
-        let of = |line: usize| {
+        let accesses_of = |line: usize| {
             let all = self.0.get(&line).map_or(&[][..], Vec::as_slice);
             &all[all.partition_point(|access| access.by < from)..]
         };
-        let own = of(at / LINE);
-        if at.is_multiple_of(LINE) {
-            return own.iter().find_map(|access| f(*access));
+        let line_accesses = accesses_of(address / LINE);
+        if address.is_multiple_of(LINE) {
+            return line_accesses.iter().find_map(|access| f(*access));
         }
-        let mut both: Vec<_> = own.iter().chain(of(at / LINE + 1)).collect();
+        let mut both: Vec<_> = line_accesses.iter().chain(accesses_of(address / LINE + 1)).collect();
         both.sort_by_key(|access| (access.by, matches!(access.how, How::Writes)));
         both.into_iter().find_map(|access| f(*access))
     }
@@ -261,21 +261,21 @@ fn readers(
 }
 
 fn readers_of(k: usize, out: &Operand, accesses: &Accesses<'_>, ends: Ends<'_>) -> Readers {
-    let at = out.first.addr();
-    let overlaps = |first: usize, bytes: usize| first < at + LINE && at < first + bytes;
+    let address = out.first.addr();
+    let overlaps = |first: usize, bytes: usize| first < address + LINE && address < first + bytes;
     if overlaps(ends.first.addr(), NUMBER) {
         return Readers::Others;
     }
     let mut last = k;
-    let found = accesses.find_map(at, k + 1, |Access { by, first, bytes, how }| {
+    let found = accesses.find_map(address, k + 1, |Access { by, first, bytes, how }| {
         if !overlaps(first, bytes) {
             return None;
         }
-        let exact = first == at && bytes == LINE;
+        let exact = first == address && bytes == LINE;
         match how {
             How::Reads if exact => last = by,
             How::Writes if exact => return Some(Readers::Until(last)),
-            How::Takes(output) if in_registers(at, output) => last = by,
+            How::Takes(output) if in_registers(address, output) => last = by,
             _ => return Some(Readers::Others),
         }
         None
@@ -283,10 +283,10 @@ fn readers_of(k: usize, out: &Operand, accesses: &Accesses<'_>, ends: Ends<'_>) 
     found.unwrap_or(Readers::Until(last))
 }
 
-/// Whether an output takes what is at `at` from registers: parts of a register are written from
-/// memory.
-fn in_registers(at: usize, output: &Output) -> bool {
-    let far = at.wrapping_sub(output.from.addr());
+/// Whether an output takes what is at `address` from registers: parts of a register are written
+/// from memory.
+fn in_registers(address: usize, output: &Output) -> bool {
+    let far = address.wrapping_sub(output.from.addr());
     let bytes = NUMBER * output.len;
     let end = bytes / LINE * LINE;
     match output.scalar {
@@ -315,12 +315,12 @@ fn sources(code: Code, step: &Step) -> Vec<(usize, usize)> {
         (Code::MatVec, _) => numbers(step.a.first.addr(), columns(step).unwrap_or(0)),
         (Code::Sum | Code::Dot | Code::Product | Code::MatTVec, _) => {
             let vectors = step.span.len.div_ceil(LANES);
-            let of = |operand: Operand| {
+            let lines_of = |operand: Operand| {
                 (0..vectors).map(move |v| (vector(&operand, v).first.addr(), LINE))
             };
-            lanes().flat_map(of).collect()
+            lanes().flat_map(lines_of).collect()
         }
-        _ => lanes().map(|own| (own.first.addr(), LINE)).collect(),
+        _ => lanes().map(|operand| (operand.first.addr(), LINE)).collect(),
     }
 }
 

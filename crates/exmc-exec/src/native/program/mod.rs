@@ -293,7 +293,7 @@ pub(super) struct Loop {
     /// Parts that may run at the same time; 1 if the loop is whole.
     pub(super) shards: usize,
     /// Elements behind the registers that sinks of a shard use.
-    pub(super) own: usize,
+    pub(super) sink_elements: usize,
     /// Where a loop in shards leaves its sinks' results.
     pub(super) slots: Vec<Slots>,
 }
@@ -398,7 +398,7 @@ pub(crate) struct Program {
     pub(super) arena: usize,
     pub(super) shared: usize,
     /// The end of the arena from here on is of one thread's own: registers, and sinks of shards.
-    pub(super) own: usize,
+    pub(super) thread_start: usize,
     pub(super) parts: Vec<Part>,
     /// Constants of loops' bodies, with their places in the shared region.
     pub(super) constants: Vec<(Tensor, usize)>,
@@ -439,7 +439,7 @@ impl Program {
     /// machinery runs have none.
     pub(crate) fn longest(&self) -> usize {
         /// The longest array and the most steps.
-        fn of(stages: &[Stage]) -> [usize; 2] {
+        fn longest_of(stages: &[Stage]) -> [usize; 2] {
             let of_stage = |stage: &Stage| match stage {
                 Stage::Loop(l) => [l.n, 0],
                 Stage::Call(call) => {
@@ -447,15 +447,15 @@ impl Program {
                     [shapes.flat_map(Shape::extents).copied().max().unwrap_or(1), 0]
                 }
                 Stage::Scan(_) => [1, 0],
-                Stage::Recurrence(own) => [own.width, own.length],
-                Stage::LogSumExpScan(own) => [own.width, own.length],
-                Stage::LinearScan(own) => [own.width, own.length],
-                Stage::ScanLoop(own) => [of(&own.body)[0], own.length],
+                Stage::Recurrence(scan) => [scan.width, scan.length],
+                Stage::LogSumExpScan(scan) => [scan.width, scan.length],
+                Stage::LinearScan(scan) => [scan.width, scan.length],
+                Stage::ScanLoop(scan_loop) => [longest_of(&scan_loop.body)[0], scan_loop.length],
             };
             let longer = |a: [usize; 2], b: [usize; 2]| [a[0].max(b[0]), a[1].max(b[1])];
             stages.iter().map(of_stage).fold([1, 0], longer)
         }
-        let [longest, steps] = of(&self.stages);
+        let [longest, steps] = longest_of(&self.stages);
         if steps < longest { longest } else { 1 }
     }
 
@@ -471,8 +471,8 @@ impl Program {
     /// Elements of the arena for so many threads, and how far apart what is of two threads' own is:
     /// whole pairs of lines, so that no two threads write to a pair.
     pub(super) fn arena_of(&self, threads: usize) -> (usize, usize) {
-        let apart = (self.arena - self.own).next_multiple_of(2 * LANES);
-        (self.own + threads * apart, apart)
+        let apart = (self.arena - self.thread_start).next_multiple_of(2 * LANES);
+        (self.thread_start + threads * apart, apart)
     }
 
     /// Lines of memory of one instance that runs on one thread.
@@ -482,9 +482,9 @@ impl Program {
 
     /// Numbers of instructions and calls.
     pub(crate) fn counts(&self) -> Counts {
-        fn add(stages: &[Stage], own: &mut usize, counts: &mut Counts) {
+        fn add(stages: &[Stage], instructions: &mut usize, counts: &mut Counts) {
             for stage in stages {
-                *own += if let Stage::Loop(l) = stage { l.body.len() } else { 1 };
+                *instructions += if let Stage::Loop(l) = stage { l.body.len() } else { 1 };
                 match stage {
                     Stage::Loop(l) => {
                         counts.one_by_one += l.body.iter().filter(|i| i.code == Code::Lane).count();

@@ -72,13 +72,13 @@ pub(super) fn line(i: &Instruction, extras: &[Extra]) -> String {
         (code, _) if i.precision == Precision::F32 => format!("{code:?}.f32"),
         (code, _) => format!("{code:?}"),
     };
-    let there = |places: &[Place]| -> Vec<String> {
+    let texts_of = |places: &[Place]| -> Vec<String> {
         places.iter().filter(|p| **p != Place::NONE).map(ToString::to_string).collect()
     };
-    let mut args = there(&[i.a, i.b, i.c, i.d]);
+    let mut args = texts_of(&[i.a, i.b, i.c, i.d]);
     if let Some(Extra::Terms(terms)) = extra {
         let term = |(factors, negative): &([Place; 3], bool)| {
-            format!("{}{}", if *negative { "-" } else { "" }, there(factors).join(" "))
+            format!("{}{}", if *negative { "-" } else { "" }, texts_of(factors).join(" "))
         };
         args.extend(terms.iter().map(term));
     }

@@ -51,28 +51,28 @@ impl Region {
     /// When one of them was not written, or by another than the first one.
     pub(super) fn read(&self, range: &Range<usize>) -> Result<Found, String> {
         self.contains(range)?;
-        let mut at = range.start;
+        let mut position = range.start;
         let mut found: Option<Found> = None;
-        let before = self.written.range(..=at).next_back();
-        let after = self.written.range(at + 1..range.end.max(at + 1));
+        let before = self.written.range(..=position).next_back();
+        let after = self.written.range(position + 1..range.end.max(position + 1));
         for (&start, written) in before.into_iter().chain(after) {
-            if written.end <= at {
+            if written.end <= position {
                 continue;
             }
-            if start > at {
+            if start > position {
                 break;
             }
             let known = found.get_or_insert(Found { by: written.by, first: written.first });
             if known.by != written.by {
                 return Err(format!(
-                    "elements {range:?} are of two arrays, from {at} on of another"
+                    "elements {range:?} are of two arrays, from {position} on of another"
                 ));
             }
-            at = written.end;
+            position = written.end;
         }
         match found {
-            Some(found) if at >= range.end => Ok(found),
-            _ => Err(format!("element {at} of {range:?} is read before it is written")),
+            Some(found) if position >= range.end => Ok(found),
+            _ => Err(format!("element {position} of {range:?} is read before it is written")),
         }
     }
 

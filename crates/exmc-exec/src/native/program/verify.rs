@@ -132,10 +132,10 @@ impl Verifier<'_> {
         if elements.is_empty() {
             return Ok(None);
         }
-        let at = place.offset as usize;
+        let start = place.offset as usize;
         let (found, single) = match place.region {
             Region::Arena => {
-                let range = at + elements.start..at + elements.end;
+                let range = start + elements.start..start + elements.end;
                 let found = self.arena.read(&range)?;
                 for scope in self.scopes.iter_mut().filter(|scope| found.by < scope.from) {
                     scope.reads.push(range.clone());
@@ -143,11 +143,11 @@ impl Verifier<'_> {
                 (found, None)
             }
             Region::Shared => {
-                let range = (at + elements.start) * HALVES..(at + elements.end) * HALVES;
+                let range = (start + elements.start) * HALVES..(start + elements.end) * HALVES;
                 (self.shared.read(&range)?, Some(false))
             }
             Region::Single => {
-                let range = at + elements.start..at + elements.end;
+                let range = start + elements.start..start + elements.end;
                 (self.shared.read(&range)?, Some(true))
             }
             Region::Register | Region::Own => return Err(format!("{place} has no memory yet")),
@@ -170,12 +170,12 @@ impl Verifier<'_> {
         if place.region != Region::Arena {
             return Err(format!("{place} is not the instance's memory"));
         }
-        let at = place.offset as usize;
-        if at < LANES && !elements.is_empty() {
+        let start = place.offset as usize;
+        if start < LANES && !elements.is_empty() {
             return Err(format!("{place} is the line of nobody"));
         }
-        let range = at + elements.start..at + elements.end;
-        self.arena.write(&range, by, at)?;
+        let range = start + elements.start..start + elements.end;
+        self.arena.write(&range, by, start)?;
         for scope in &mut self.scopes {
             scope.writes.push(range.clone());
         }
@@ -186,8 +186,8 @@ impl Verifier<'_> {
     fn spoil(&mut self, place: Place, len: usize) -> Result<(), String> {
         let by = self.writer(false);
         self.write_as(place, 0..len, by)?;
-        let at = place.offset as usize;
-        self.arena.forget(&(at..at + len));
+        let start = place.offset as usize;
+        self.arena.forget(&(start..start + len));
         Ok(())
     }
 
@@ -203,8 +203,8 @@ impl Verifier<'_> {
     /// Whether a result is apart from what the same stage reads.
     fn apart(result: (Place, usize), operand: (Place, usize)) -> Result<(), String> {
         let range = |(place, len): (Place, usize)| {
-            let at = place.offset as usize;
-            at..at + if place.step == 0 { LANES } else { len }
+            let start = place.offset as usize;
+            start..start + if place.step == 0 { LANES } else { len }
         };
         let (a, b) = (range(result), range(operand));
         let same_region = operand.0.region == Region::Arena && result.0.region == Region::Arena;
@@ -220,10 +220,10 @@ impl Verifier<'_> {
                 Stage::Loop(l) => self.loop_over(l),
                 Stage::Call(call) => self.call(call),
                 Stage::Scan(k) => self.scan(*k),
-                Stage::Recurrence(own) => self.recurrence(own),
-                Stage::LogSumExpScan(own) => self.markov(own),
-                Stage::LinearScan(own) => self.mixing(own),
-                Stage::ScanLoop(own) => self.repeat(own),
+                Stage::Recurrence(scan) => self.recurrence(scan),
+                Stage::LogSumExpScan(scan) => self.markov(scan),
+                Stage::LinearScan(scan) => self.mixing(scan),
+                Stage::ScanLoop(scan_loop) => self.repeat(scan_loop),
             };
             checked.map_err(|why| format!("stage {number}: {why}"))?;
         }

@@ -24,7 +24,7 @@ fn advise(lines: &Vec<Line>) {
     use std::ffi::{c_int, c_void};
 
     unsafe extern "C" {
-        fn madvise(at: *mut c_void, len: usize, how: c_int) -> c_int;
+        fn madvise(address: *mut c_void, len: usize, how: c_int) -> c_int;
     }
     /// Linux's number for large pages.
     const LARGE_PAGES: c_int = 14;
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn large_arrays_ask_for_large_pages() {
         // What the system says of the pages at an address, if it has large ones.
-        let flags = |at: usize| -> Option<String> {
+        let flags = |address: usize| -> Option<String> {
             std::fs::metadata("/sys/kernel/mm/transparent_hugepage").ok()?;
             let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
             let mut inside = false;
@@ -70,7 +70,7 @@ mod tests {
                 let ends = line.split_whitespace().next().and_then(|range| range.split_once('-'));
                 let number = |text| usize::from_str_radix(text, 16).ok();
                 if let Some((first, end)) = ends.and_then(|(a, b)| number(a).zip(number(b))) {
-                    inside = (first..end).contains(&at);
+                    inside = (first..end).contains(&address);
                 }
                 if inside && line.starts_with("VmFlags:") {
                     return Some(line.to_owned());

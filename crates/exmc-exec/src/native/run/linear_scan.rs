@@ -173,17 +173,17 @@ fn run(
         *state = unsafe { *mixer.start.add(k) };
     }
     for step in 0..mixer.length {
-        let at = if mixer.reverse { mixer.length - 1 - step } else { step };
-        put(&state, mixer.before, at);
+        let row_index = if mixer.reverse { mixer.length - 1 - step } else { step };
+        put(&state, mixer.before, row_index);
         if let Some(added) = mixer.added {
             for (k, state) in state[..width].iter_mut().enumerate() {
                 // SAFETY: what is added has `width` elements a step.
-                *state += unsafe { *added.add(at * width + k) };
+                *state += unsafe { *added.add(row_index * width + k) };
             }
         }
         // SAFETY: there are weights for every step.
-        state = mix(&state, unsafe { mixer.weights.add(at * mixer.stride) });
-        put(&state, mixer.after, at);
+        state = mix(&state, unsafe { mixer.weights.add(row_index * mixer.stride) });
+        put(&state, mixer.after, row_index);
     }
     put(&state, mixer.last, 0);
 }

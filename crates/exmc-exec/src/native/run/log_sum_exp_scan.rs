@@ -136,7 +136,7 @@ impl LogSumExpScan {
             fixed,
             moving,
             parts: self.parts.map(|place| memory.first(place)),
-            shares: shares.map(|(place, at)| (memory.first(*place), at.clone())),
+            shares: shares.map(|(place, positions)| (memory.first(*place), positions.clone())),
             before,
             after,
             last,
@@ -201,9 +201,9 @@ impl Routine for RunLogSumExpScan {
         chain.fixed.iter().for_each(|addend| addend.add(&mut fixed[..pairs]));
         let mut known = [[0.0; MAX_PAIRS]; 2];
         for k in (0..pairs).step_by(LANES) {
-            let (exponent, mantissa) = vector::exp_parts(s, s.load(at(&mut fixed, k)));
-            s.store(mantissa, at(&mut known[0], k));
-            s.store(exponent, at(&mut known[1], k));
+            let (exponent, mantissa) = vector::exp_parts(s, s.load(vector_at(&mut fixed, k)));
+            s.store(mantissa, vector_at(&mut known[0], k));
+            s.store(exponent, vector_at(&mut known[1], k));
         }
         for k in (0..width).step_by(LANES) {
             let mut start = [0.0; LANES];
@@ -266,7 +266,7 @@ impl Routine for RunLogSumExpScan {
 
 /// A vector of an array.
 #[inline(always)]
-fn at(array: &mut [f64; MAX_PAIRS], k: usize) -> &mut [f64; LANES] {
+fn vector_at(array: &mut [f64; MAX_PAIRS], k: usize) -> &mut [f64; LANES] {
     &mut array.as_chunks_mut::<LANES>().0[k / LANES]
 }
 
@@ -282,13 +282,13 @@ fn sparse(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) {
     let &LinkedLogSumExpScan { length, reverse, width, parts: [m, n], .. } = chain;
     let pairs = chain.from.len();
     for step in 0..length {
-        let at = if reverse { length - 1 - step } else { step };
+        let row_index = if reverse { length - 1 - step } else { step };
         let [mut mantissas, mut exponents] = *known;
         for addend in &chain.moving {
             for pair in 0..pairs {
                 // SAFETY: the loop has this step and this pair, and the exponentials were taken
                 // apart.
-                let [m, n] = unsafe { addend.parts(at, pair) };
+                let [m, n] = unsafe { addend.parts(row_index, pair) };
                 mantissas[pair] *= m;
                 exponents[pair] += n;
             }
@@ -298,7 +298,7 @@ fn sparse(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) {
         unsafe {
             let [before, after] = [step, step + 1].map(|k| [m.add(k * width), n.add(k * width)]);
             let shares = chain.shares.as_ref();
-            let shares = shares.map(|(first, places)| (first.add(at * pairs), &places[..]));
+            let shares = shares.map(|(first, places)| (first.add(row_index * pairs), &places[..]));
             let (from, known) = (&chain.from[..], [&mantissas[..pairs], &exponents[..pairs]]);
             let normal = step % 16 == 15;
             match pairs / width {

@@ -68,14 +68,14 @@ impl Frame {
     /// are results, if all of it is one function; whether it is.
     #[inline]
     pub(crate) fn run_at_once(&mut self, position: &[f64], results: &mut [f64]) -> bool {
-        let Resolved { inputs, whole, pages, outputs, .. } = &self.resolved;
-        let (Some(at), Some(pages)) = (whole, pages.get()) else { return false };
+        let Resolved { inputs, program_entry, pages, outputs, .. } = &self.resolved;
+        let (Some(entry), Some(pages)) = (program_entry, pages.get()) else { return false };
         // What reads memory that nobody wrote in this run shows in the result.
         if cfg!(debug_assertions) {
             self.arena.fill(Line([f64::NAN; LANES]));
         }
         // SAFETY: the frame owns its arena and holds its data; `verify` has checked the program.
-        unsafe { pages.run_whole(*at, &inputs.position(position), &outputs.results(results)) };
+        unsafe { pages.run_whole(*entry, &inputs.position(position), &outputs.results(results)) };
         true
     }
 
@@ -135,10 +135,10 @@ impl Frame {
         if cfg!(debug_assertions) {
             self.arena.fill(Line([f64::NAN; LANES]));
         }
-        let Resolved { inputs, whole, pages, outputs, first, .. } = &self.resolved;
-        if let (Some(at), Some(pages)) = (whole, pages.get()) {
+        let Resolved { inputs, program_entry, pages, outputs, first, .. } = &self.resolved;
+        if let (Some(entry), Some(pages)) = (program_entry, pages.get()) {
             // SAFETY: as in `run_at_once`.
-            unsafe { pages.run_whole(*at, &inputs.position(positions), &outputs.results(results)) };
+            unsafe { pages.run_whole(*entry, &inputs.position(positions), &outputs.results(results)) };
         }
         // SAFETY: a narrow program's numbers and constants have lines of their own, which nothing
         // writes now.
@@ -147,7 +147,7 @@ impl Frame {
 
     /// Whether all of the program is one function.
     pub(super) fn is_whole(&self) -> bool {
-        self.resolved.whole.is_some() && self.resolved.pages.get().is_some()
+        self.resolved.program_entry.is_some() && self.resolved.pages.get().is_some()
     }
 
     /// After a run, the first root's first element; there must be one.
@@ -204,10 +204,10 @@ unsafe fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), Evalu
                     unsafe { step.routine.call(&step.span, step) };
                 }
             }
-            Task::Emitted(at) | Task::LinkedScanLoop { at, .. } => {
+            Task::Emitted(entry) | Task::LinkedScanLoop { entry, .. } => {
                 if let Some(pages) = memory.pages {
                     // SAFETY: as above.
-                    unsafe { pages.run(*at, 0, 0, false) };
+                    unsafe { pages.run(*entry, 0, 0, false) };
                 }
             }
             Task::Blocks { n, steps } => {
@@ -216,7 +216,7 @@ unsafe fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), Evalu
                 unsafe { run_blocks(steps, first.span, *n) };
             }
             // SAFETY: as above.
-            Task::Whole(whole) => unsafe { run_whole(whole, memory)? },
+            Task::Whole(whole_task) => unsafe { run_whole(whole_task, memory)? },
         }
     }
     Ok(())
@@ -228,9 +228,9 @@ unsafe fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), Evalu
 /// # Safety
 /// As for [`run_blocks`].
 #[inline(never)]
-unsafe fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
+unsafe fn run_whole(whole_task: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
     let Memory { program, packed, arena, scans, pool, .. } = memory;
-    match whole {
+    match whole_task {
         // SAFETY: the caller vouches for the frame, here and below.
         Whole::Kernel(task) => unsafe { task.run() },
         Whole::Call(call) => {
@@ -259,11 +259,11 @@ unsafe fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), Evalua
             let copies = &turns.copies;
             copies.start();
             for step in 0..copies.length {
-                let at = if copies.reverse { copies.length - 1 - step } else { step };
-                copies.read(at);
+                let row_index = if copies.reverse { copies.length - 1 - step } else { step };
+                copies.read(row_index);
                 // SAFETY: as above.
                 unsafe { run_tasks(&turns.tasks, memory)? };
-                copies.write(at);
+                copies.write(row_index);
             }
             copies.finish();
         }
@@ -272,7 +272,7 @@ unsafe fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), Evalua
 }
 
 /// Elements of a place that is read as a whole.
-fn whole<'a>(arena: &'a [f64], packed: &'a Packed, place: Place, len: usize) -> &'a [f64] {
+fn elements_of<'a>(arena: &'a [f64], packed: &'a Packed, place: Place, len: usize) -> &'a [f64] {
     let start = place.offset as usize;
     match place.region {
         Region::Shared => &read_elements(&packed.lines)[start..start + len],
@@ -293,7 +293,7 @@ fn run_call(
     let out = &mut after[..len.max(usize::from(call.out.step == 0) * LANES)];
     let arg = |k: usize| {
         let (place, shape) = &call.args[k];
-        Arg { shape, values: whole(before, packed, *place, shape.len()) }
+        Arg { shape, values: elements_of(before, packed, *place, shape.len()) }
     };
     compute(&arg, &mut out[..len])?;
     if call.out.step == 0 {
@@ -328,7 +328,7 @@ fn run_scan(
     arena: &mut [f64],
 ) -> Result<(), EvaluateError> {
     for &(slot, place, len) in &scan.args {
-        frame.input(slot).copy_from_slice(whole(arena, packed, place, len));
+        frame.input(slot).copy_from_slice(elements_of(arena, packed, place, len));
     }
     frame.run(&scan.plan, &[])?;
     for &(source, place, len) in &scan.outputs {

@@ -19,7 +19,7 @@ pub(in crate::native) struct OdeRhs {
     pub(in crate::native) call: Arc<Call>,
     problem: Arc<OdeProblem>,
     /// Where in the pages the code begins.
-    at: usize,
+    entry: usize,
     pages: Arc<OnceLock<Pages>>,
     /// Numbers of a row of coupled vectors and of all rows, and the lines of the first value and
     /// behind the last.
@@ -43,13 +43,13 @@ impl OdeRhs {
         let flow = problem.flow().filter(Emitter::has_flow)?;
         let mut lines = zeros(flow.constants.len() * LANES);
         let frame = lines.as_mut_ptr().cast::<f64>();
-        let at = emitter.emit_flow(&flow, frame);
+        let entry = emitter.emit_flow(&flow, frame);
         let first = 1 + flow.states;
         let width = Emitter::flow_width(&flow);
         Some(Self {
             call: Arc::clone(call),
             problem: Arc::clone(problem),
-            at,
+            entry,
             pages: Arc::clone(pages),
             width,
             len: flow.states * width.max(1),
@@ -92,6 +92,6 @@ impl CompiledFlow for OdeRhs {
         let pages = self.pages.get().expect("solved with the code only where it is there");
         // SAFETY: the vectors' lengths have just been checked; the code has memory of its own, in
         // this flow.
-        unsafe { pages.run_flow(self.at, x, dx) };
+        unsafe { pages.run_flow(self.entry, x, dx) };
     }
 }

@@ -54,7 +54,7 @@ pub(in crate::native) struct Run {
 #[derive(Debug, Default)]
 pub(in crate::native) struct PackedIndex {
     /// One per element, each inside its extent or [`NOTHING`].
-    pub(in crate::native) at: Arc<Vec<u32>>,
+    pub(in crate::native) elements: Arc<Vec<u32>>,
     /// Whether elements rise by one within a run; else they are equal.
     pub(in crate::native) rises: bool,
     /// Runs that do not cross blocks, if there are few; and the first of every block.
@@ -86,16 +86,16 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
             }
         };
         let index = packed.entry((same, part.block)).or_insert_with(|| {
-            let at = match &part.index {
+            let elements = match &part.index {
                 Index::Static(index) => Arc::clone(index),
                 Index::Data { width, .. } => Arc::new(expand(rows, *width)),
             };
-            Arc::new(with_runs(at, part.block))
+            Arc::new(with_runs(elements, part.block))
         });
         // In the width of what is compared, and without branches.
         let extent = u32::try_from(part.extent).unwrap_or(NOTHING);
         let outside = |&k: &u32| u32::from((k >= extent) & (k != NOTHING));
-        if index.at.len() != part.len || index.at.iter().map(outside).sum::<u32>() > 0 {
+        if index.elements.len() != part.len || index.elements.iter().map(outside).sum::<u32>() > 0 {
             return Err(BindError::new(format!("an index is outside 0..{}", part.extent)));
         }
         Ok(Arc::clone(index))
@@ -140,10 +140,10 @@ fn pack_lines(program: &Program, values: &[Tensor]) -> Vec<Line> {
                 lines.resize(first + count / LANES, Line([0.0; LANES]));
                 if *precision == Precision::F32 {
                     let region = singles(&mut lines[first..]);
-                    tile(matrix, height, |at, from| region[at] = values[from] as f32);
+                    tile(matrix, height, |to, from| region[to] = values[from] as f32);
                 } else {
                     let region = elements(&mut lines[first..]);
-                    tile(matrix, height, |at, from| region[at] = values[from]);
+                    tile(matrix, height, |to, from| region[to] = values[from]);
                 }
             }
         }
@@ -158,8 +158,8 @@ fn push(lines: &mut Vec<Line>, values: &[f64]) {
         lines.push(Line([value; LANES]));
         return;
     }
-    let (whole, rest) = values.as_chunks();
-    lines.extend(whole.iter().map(|line| Line(*line)));
+    let (full_lines, rest) = values.as_chunks();
+    lines.extend(full_lines.iter().map(|line| Line(*line)));
     if !rest.is_empty() {
         let mut line = [0.0; LANES];
         line[..rest.len()].copy_from_slice(rest);
@@ -200,49 +200,49 @@ pub(in crate::native) fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     if width == 1 {
         return rows.iter().map(|&row| (row as u32).min(NOTHING - 1)).collect();
     }
-    let mut at = Vec::with_capacity(rows.len() * width);
+    let mut elements = Vec::with_capacity(rows.len() * width);
     for &row in rows {
         let first = u64::from(row as u32) * width as u64;
         let end = first + width as u64;
         match (u32::try_from(first), u32::try_from(end)) {
-            (Ok(first), Ok(end)) => at.extend(first..end),
-            _ => at.extend((first..end).map(narrow)),
+            (Ok(first), Ok(end)) => elements.extend(first..end),
+            _ => elements.extend((first..end).map(narrow)),
         }
     }
-    at
+    elements
 }
 
 /// Finds runs of equal elements, or of elements that rise by one, where they are worth it; none for
 /// an index that is not read in blocks.
-fn with_runs(at: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
+fn with_runs(elements: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
     // Without elements there are no blocks to have runs, though a loop over nothing is one block.
-    let Some(block) = block.filter(|_| !at.is_empty()) else {
-        return PackedIndex { at, ..PackedIndex::default() };
+    let Some(block) = block.filter(|_| !elements.is_empty()) else {
+        return PackedIndex { elements, ..PackedIndex::default() };
     };
     for rises in [false, true] {
         // There are more at ends of blocks, but an index with many ends of runs needs no second
         // look.
         let step = u32::from(rises);
-        let neighbours = at.iter().zip(at.get(1..).unwrap_or_default());
+        let neighbours = elements.iter().zip(elements.get(1..).unwrap_or_default());
         // In the width of what is compared, and without branches.
         let breaks: u32 = neighbours.map(|(a, b)| u32::from(a.wrapping_add(step) != *b)).sum();
-        let least = breaks as usize + usize::from(!at.is_empty());
-        if least * LANES > at.len() {
+        let least = breaks as usize + usize::from(!elements.is_empty());
+        if least * LANES > elements.len() {
             continue;
         }
-        let (runs, first_runs) = runs(&at, block, rises);
-        if runs.len() * LANES <= at.len() {
-            return PackedIndex { at, rises, runs, first_runs };
+        let (runs, first_runs) = runs(&elements, block, rises);
+        if runs.len() * LANES <= elements.len() {
+            return PackedIndex { elements, rises, runs, first_runs };
         }
     }
-    PackedIndex { at, ..PackedIndex::default() }
+    PackedIndex { elements, ..PackedIndex::default() }
 }
 
 /// All runs, and the first of every block with their number behind it.
-fn runs(at: &[u32], block: usize, rises: bool) -> (Vec<Run>, Vec<u32>) {
+fn runs(elements: &[u32], block: usize, rises: bool) -> (Vec<Run>, Vec<u32>) {
     let mut runs: Vec<Run> = Vec::new();
     let mut first_runs = Vec::new();
-    for (number, part) in at.chunks(block).enumerate() {
+    for (number, part) in elements.chunks(block).enumerate() {
         first_runs.push(runs.len() as u32);
         let (mut start, mut rest) = ((number * block) as u32, part);
         while let Some(&target) = rest.first() {
@@ -257,14 +257,14 @@ fn runs(at: &[u32], block: usize, rises: bool) -> (Vec<Run>, Vec<u32>) {
 
 /// How many of the first elements are `target` and what lies `step` further each time; one that is
 /// nothing is a run of its own.
-fn run_length(at: &[u32], target: u32, step: u32) -> usize {
+fn run_length(elements: &[u32], target: u32, step: u32) -> usize {
     let mut expected = target;
-    let end = at.iter().position(|&k| {
+    let end = elements.iter().position(|&k| {
         let ends = k != expected || k == NOTHING;
         expected = expected.wrapping_add(step);
         ends
     });
-    end.unwrap_or(at.len()).max(1)
+    end.unwrap_or(elements.len()).max(1)
 }
 
 #[cfg(test)]
@@ -273,8 +273,8 @@ mod tests {
 
     #[test]
     fn runs_end_with_blocks_and_at_elements_of_nothing() {
-        let ends = |at: &[u32], rises| {
-            let (runs, first) = runs(at, 4, rises);
+        let ends = |elements: &[u32], rises| {
+            let (runs, first) = runs(elements, 4, rises);
             (runs.iter().map(|r| (r.start, r.end, r.target)).collect::<Vec<_>>(), first)
         };
         let equal = [7, 7, 7, 7, 7, 8, NOTHING, NOTHING, 2];

@@ -110,7 +110,7 @@ impl Pool {
             worker.thread().unpark();
         }
         let began = Instant::now();
-        let own = shared.take(0);
+        let own_pieces = shared.take(0);
         let taken = began.elapsed();
         // From here on `work` is needed only by those who took a piece, and no longer than this
         // loop.
@@ -123,18 +123,18 @@ impl Pool {
                 thread::yield_now();
             }
         }
-        self.resting = rest(taken, began.elapsed(), own, pieces);
+        self.resting = rest(taken, began.elapsed(), own_pieces, pieces);
         shared.pass_on_panic();
     }
 }
 
-/// How many works the caller does alone after one that took it `taken` for its `own` pieces of all,
+/// How many works the caller does alone after one that took it `taken` for its `own_pieces` of all,
 /// and `all` with the wait for the others.
-fn rest(taken: Duration, all: Duration, own: usize, pieces: usize) -> u32 {
+fn rest(taken: Duration, all: Duration, own_pieces: usize, pieces: usize) -> u32 {
     // Who took no piece himself does not know what one costs.
-    let alone = taken.as_secs_f64() * pieces as f64 / own.max(1) as f64;
+    let alone = taken.as_secs_f64() * pieces as f64 / own_pieces.max(1) as f64;
     let lost = all.as_secs_f64() - alone;
-    if own == 0 || lost <= MAX_LOSS * alone {
+    if own_pieces == 0 || lost <= MAX_LOSS * alone {
         return 0;
     }
     (lost / (MAX_LOSS * alone)).min(MAX_REST) as u32

@@ -168,14 +168,14 @@ fn run_scalar(steps: &LinkedRecurrence, outputs: [*mut f64; 2], strides: [usize;
     // SAFETY: a state has an element.
     let mut state = unsafe { *steps.start };
     for k in 0..steps.length {
-        let at = step_at(steps, k);
+        let row_index = step_at(steps, k);
         // SAFETY: coefficients and stacked outputs have `length` elements where they change from
         // step to step; only this loop refers to its outputs, one of which may be the state's own
         // line.
         unsafe {
-            *outputs[0].add(at * strides[0]) = state;
-            state = (*a.add(at * a_stride)).mul_add(state, *b.add(at * b_stride));
-            *outputs[1].add(at * strides[1]) = state;
+            *outputs[0].add(row_index * strides[0]) = state;
+            state = (*a.add(row_index * a_stride)).mul_add(state, *b.add(row_index * b_stride));
+            *outputs[1].add(row_index * strides[1]) = state;
         }
     }
     if let Some(last) = steps.last {
@@ -191,18 +191,18 @@ fn run_elements(steps: &LinkedRecurrence) {
     // SAFETY: start and state have `width` elements each, and do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(steps.start, state, width) };
     for k in 0..steps.length {
-        let at = step_at(steps, k);
+        let row_index = step_at(steps, k);
         // SAFETY: as in `run_scalar`, with `width` elements a step.
         unsafe {
             if let Some(before) = steps.before {
-                std::ptr::copy_nonoverlapping(state, before.add(at * width), width);
+                std::ptr::copy_nonoverlapping(state, before.add(row_index * width), width);
             }
-            let (a, b) = (a.add(at * a_stride), b.add(at * b_stride));
+            let (a, b) = (a.add(row_index * a_stride), b.add(row_index * b_stride));
             for j in 0..width {
                 *state.add(j) = (*a.add(j * a_next)).mul_add(*state.add(j), *b.add(j * b_next));
             }
             if let Some(after) = steps.after {
-                std::ptr::copy_nonoverlapping(state, after.add(at * width), width);
+                std::ptr::copy_nonoverlapping(state, after.add(row_index * width), width);
             }
         }
     }

@@ -44,17 +44,17 @@ impl Class {
 #[derive(Default)]
 pub(super) struct Classes {
     /// None for an array without elements, and what holds one.
-    of: Vec<Option<Class>>,
+    by_node: Vec<Option<Class>>,
     numbers: FxHashMap<Key, u32>,
 }
 
 impl Classes {
     pub(super) fn of(&mut self, g: &Graph, id: NodeId) -> Option<Class> {
-        while self.of.len() <= id.index() {
-            let next = self.next(g, NodeId::from_index(self.of.len()));
-            self.of.push(next);
+        while self.by_node.len() <= id.index() {
+            let next = self.next(g, NodeId::from_index(self.by_node.len()));
+            self.by_node.push(next);
         }
-        self.of[id.index()]
+        self.by_node[id.index()]
     }
 
     fn next(&mut self, g: &Graph, id: NodeId) -> Option<Class> {
@@ -64,7 +64,7 @@ impl Classes {
         }
         let is_known = node.dependence < Dependence::Parameter;
         let leaf = Key::Leaf([node.shape.is_scalar(), is_known], node.dtype);
-        let arg = |k: usize| self.of[node.args[k].index()].map(|class| class.number);
+        let arg = |k: usize| self.by_node[node.args[k].index()].map(|class| class.number);
         let is_scalar = |id: NodeId| g.shape(id).is_scalar();
         let key = match &node.op {
             _ if is_known => leaf,
@@ -76,14 +76,14 @@ impl Classes {
             Op::Reshape(_) => match (is_scalar(node.args[0]), is_scalar(id)) {
                 (true, false) => Key::Stretch(arg(0)?),
                 (false, true) => leaf,
-                _ => return self.of[node.args[0].index()],
+                _ => return self.by_node[node.args[0].index()],
             },
             Op::Reduce(Reduction::Sum, axes) if axes.len() == g.shape(node.args[0]).rank() => {
                 Key::Sum(arg(0)?)
             }
             _ => leaf,
         };
-        let sizes = node.args.iter().map(|a| self.of[a.index()].map_or(1, |class| class.size));
+        let sizes = node.args.iter().map(|a| self.by_node[a.index()].map_or(1, |class| class.size));
         let size = sizes.fold(1, u32::saturating_add);
         let (key, size) = if size > LARGE || key == leaf { (leaf, 1) } else { (key, size) };
         let fresh = self.numbers.len() as u32;

@@ -148,12 +148,12 @@ impl<'a> Columns<'a> {
 
     fn applied(&mut self, op: Op, columns: &[Column], total: usize) -> Column {
         let is_same = columns.iter().all(|column| matches!(column, Column::Same(_)));
-        let of = |g: &mut Graph, column: &Column| match *column {
+        let node_of = |g: &mut Graph, column: &Column| match *column {
             Column::Same(x) if is_same => x,
             Column::Same(x) => g.broadcast_to(x, &[total].into()),
             Column::Each(x) => x,
         };
-        let args: Vec<NodeId> = columns.iter().map(|column| of(self.g, column)).collect();
+        let args: Vec<NodeId> = columns.iter().map(|column| node_of(self.g, column)).collect();
         let result = self.g.must(op, &args);
         if is_same { Column::Same(result) } else { Column::Each(result) }
     }

@@ -21,9 +21,9 @@ pub(super) fn order(g: &Graph, term: NodeId) -> Vec<(NodeId, usize)> {
     let mut open = vec![term];
     for _ in 0..LOOKED_AT {
         let Some(id) = open.pop() else { break };
-        let (source, at) = if g.shape(id).is_scalar() { element(g, id) } else { (id, 0) };
+        let (source, position) = if g.shape(id).is_scalar() { element(g, id) } else { (id, 0) };
         if matches!(g.node(source).op, Op::Input { .. }) {
-            read.push((source, at));
+            read.push((source, position));
             if read.len() == DECIDING {
                 break;
             }
@@ -36,31 +36,31 @@ pub(super) fn order(g: &Graph, term: NodeId) -> Vec<(NodeId, usize)> {
 
 /// The array, and the number of its element, that a scalar is a copy of; itself where it is none.
 fn element(g: &Graph, scalar: NodeId) -> (NodeId, usize) {
-    let (mut id, mut at) = (scalar, 0);
+    let (mut id, mut position) = (scalar, 0);
     loop {
         let node = g.node(id);
         let (argument, place) = match (&node.op, &*node.args) {
-            (Op::Reshape(_), &[x]) => (x, at),
+            (Op::Reshape(_), &[x]) => (x, position),
             (&Op::Slice { axis, start, step, .. }, &[x]) => {
                 let inner: usize = node.shape.extents()[axis + 1..].iter().product();
                 let extent = node.shape.extents()[axis];
-                let (rest, outer) = (at % inner, at / inner);
+                let (rest, outer) = (position % inner, position / inner);
                 let (along, before) = (outer % extent, outer / extent);
                 let along = start + step * along;
                 (x, (before * g.shape(x).extents()[axis] + along) * inner + rest)
             }
             (Op::Gather, &[x, index]) => {
-                let Some(index) = g.as_constant(index) else { return (id, at) };
+                let Some(index) = g.as_constant(index) else { return (id, position) };
                 let inner: usize = g.shape(x).extents()[1..].iter().product();
-                let row = index.values()[at / inner];
+                let row = index.values()[position / inner];
                 // An index outside of its extent is left for the run to report.
                 if !(0.0..g.shape(x).extents()[0] as f64).contains(&row) {
-                    return (id, at);
+                    return (id, position);
                 }
-                (x, row as usize * inner + at % inner)
+                (x, row as usize * inner + position % inner)
             }
             (Op::Concat { axis: 0 }, parts) => {
-                let mut rest = at;
+                let mut rest = position;
                 let found = parts.iter().find(|&&part| {
                     let len = g.shape(part).len();
                     let is_there = rest < len;
@@ -69,12 +69,12 @@ fn element(g: &Graph, scalar: NodeId) -> (NodeId, usize) {
                 });
                 match found {
                     Some(&part) => (part, rest),
-                    None => return (id, at),
+                    None => return (id, position),
                 }
             }
-            _ => return (id, at),
+            _ => return (id, position),
         };
-        (id, at) = (argument, place);
+        (id, position) = (argument, place);
     }
 }
 
@@ -105,11 +105,11 @@ pub(super) fn vector(g: &mut Graph, families: &mut Families, scalars: &[NodeId])
     let mut numbers = Vec::new();
     // In the order of the graph's nodes, which for inputs is that of the position.
     let mut parts: BTreeMap<NodeId, BTreeMap<usize, usize>> = BTreeMap::new();
-    for &(source, at) in &found {
+    for &(source, position) in &found {
         match g.as_constant(source) {
-            Some(constant) => numbers.push(constant.values()[at]),
+            Some(constant) => numbers.push(constant.values()[position]),
             None => {
-                parts.entry(source).or_default().insert(at, 0);
+                parts.entry(source).or_default().insert(position, 0);
             }
         }
     }
@@ -133,8 +133,8 @@ pub(super) fn vector(g: &mut Graph, families: &mut Families, scalars: &[NodeId])
         rows.push(constant(g, dtype, numbers));
     }
     let all = g.concat(&rows, 0);
-    let place = |&(source, at): &(NodeId, usize)| match parts.get(&source) {
-        Some(elements) => elements[&at],
+    let place = |&(source, position): &(NodeId, usize)| match parts.get(&source) {
+        Some(elements) => elements[&position],
         None => {
             next_number += 1;
             next_number - 1
@@ -182,7 +182,7 @@ fn constant(g: &mut Graph, dtype: DType, values: Vec<f64>) -> NodeId {
 /// Elements of a vector: itself where these are all of it in order, a part where they lie in a row.
 pub(super) fn taken(g: &mut Graph, vector: NodeId, index: &[usize]) -> NodeId {
     let (start, len) = (index[0], index.len());
-    if index.iter().enumerate().all(|(k, &at)| at == start + k) {
+    if index.iter().enumerate().all(|(k, &position)| position == start + k) {
         return g.slice(vector, 0, start, start + len);
     }
     let index = g.constant(Tensor::indices(index));

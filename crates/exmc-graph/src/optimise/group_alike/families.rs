@@ -44,11 +44,11 @@ impl Families {
         let mut numbers: FxHashMap<NodeId, usize> = FxHashMap::default();
         for id in all {
             let root = self.root(id);
-            let at = *numbers.entry(root).or_insert_with(|| {
+            let family = *numbers.entry(root).or_insert_with(|| {
                 families.push(Vec::new());
                 families.len() - 1
             });
-            families[at].push(id);
+            families[family].push(id);
         }
         for members in families.into_iter().filter(|members| members.len() > 1) {
             let rows: Vec<NodeId> = members.iter().map(|&id| g.reshape(id, [1])).collect();

@@ -119,11 +119,11 @@ fn joined(
         if is_known(g, id) || (class.is_leaf() && !elements::is_element(g, id)) {
             continue;
         }
-        let at = *place.entry(class.number).or_insert_with(|| {
+        let group = *place.entry(class.number).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
-        groups[at].push(number);
+        groups[group].push(number);
     }
     groups.retain(|members| members.len() >= MIN_ALIKE);
     let groups = groups.into_iter().flat_map(|members| {

@@ -53,11 +53,11 @@ fn parts(members: &[usize], column: &[NodeId]) -> Vec<Vec<usize>> {
     let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for (&k, &id) in members.iter().zip(column) {
-        let at = *place.entry(id).or_insert_with(|| {
+        let part = *place.entry(id).or_insert_with(|| {
             parts.push(Vec::new());
             parts.len() - 1
         });
-        parts[at].push(k);
+        parts[part].push(k);
     }
     parts
 }
@@ -71,11 +71,11 @@ fn difference(g: &Graph, classes: &mut Classes, terms: Vec<NodeId>) -> Option<Di
         let column: Vec<NodeId> = column.iter().map(|&id| behind_reshapes(g, id)).collect();
         let first = column[0];
         let is_known = |id: &NodeId| g.dependence(*id) < Dependence::Parameter;
-        let own = counts(&column);
-        if own.len() == 1 || column.iter().all(is_known) || seen.contains(&column) {
+        let node_counts = counts(&column);
+        if node_counts.len() == 1 || column.iter().all(is_known) || seen.contains(&column) {
             continue;
         }
-        if own.values().all(|count| *count >= PART) {
+        if node_counts.values().all(|count| *count >= PART) {
             return Some(Difference::Shared(column));
         }
         let arrays: Option<Vec<NodeId>> = column.iter().map(|&id| elements::array(g, id)).collect();

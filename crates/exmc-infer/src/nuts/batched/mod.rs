@@ -104,8 +104,8 @@ struct Proposals {
 #[inline(always)]
 fn spread(from: &[f64], lane: usize, to: &mut AlignedVec) {
     let (elements, _) = to.as_chunks_mut::<BATCH>();
-    let (own, beyond) = elements.split_at_mut(from.len());
-    own.iter_mut().zip(from).for_each(|(to, from)| to[lane] = *from);
+    let (filled, beyond) = elements.split_at_mut(from.len());
+    filled.iter_mut().zip(from).for_each(|(to, from)| to[lane] = *from);
     beyond.iter_mut().for_each(|to| to[lane] = 0.0);
 }
 
@@ -280,11 +280,11 @@ impl BatchedNuts {
     ) -> [bool; BATCH] {
         let level = self.level;
         let ended = match self.pairs {
-            1 => level.run(Step::<1> { own: self, limits, rngs }),
-            2 => level.run(Step::<2> { own: self, limits, rngs }),
-            4 => level.run(Step::<4> { own: self, limits, rngs }),
-            6 => level.run(Step::<6> { own: self, limits, rngs }),
-            _ => level.run(Step::<8> { own: self, limits, rngs }),
+            1 => level.run(Step::<1> { batch: self, limits, rngs }),
+            2 => level.run(Step::<2> { batch: self, limits, rngs }),
+            4 => level.run(Step::<4> { batch: self, limits, rngs }),
+            6 => level.run(Step::<6> { batch: self, limits, rngs }),
+            _ => level.run(Step::<8> { batch: self, limits, rngs }),
         };
         std::array::from_fn(|lane| ended >> lane & 1 == 1)
     }

@@ -14,7 +14,7 @@ use crate::nuts::trajectory::{MAX_LOG_WEIGHT, SubtreeOutcome, TreeBuilder};
 
 /// [`BatchedNuts::step`] for vectors of P rows.
 pub(super) struct Step<'a, 'b, const P: usize> {
-    pub(super) own: &'a mut BatchedNuts,
+    pub(super) batch: &'a mut BatchedNuts,
     pub(super) limits: TreeLimits,
     pub(super) rngs: &'a mut [Option<&'b mut ChainRng>; BATCH],
 }
@@ -23,14 +23,14 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
     type Output = u8;
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> u8 {
-        let Self { own, limits, rngs } = self;
+        let Self { batch, limits, rngs } = self;
         // What cannot be foreseen is a number here and not a branch, as far as it happens in every
         // step.
-        let active = own.active;
+        let active = batch.active;
         let (mut opening, mut last) = (0, 0);
         let mut sizes = [0; BATCH];
         for (lane, size) in sizes.iter_mut().enumerate() {
-            let (leaf, depth) = (own.leaves[lane], own.depths[lane]);
+            let (leaf, depth) = (batch.leaves[lane], batch.depths[lane]);
             opening |= u8::from((leaf & 1 == 0) & (depth > 0)) << lane;
             let is_last = leaf + 1 == 1 << depth;
             last |= u8::from(is_last) << lane;
@@ -38,17 +38,17 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
             // trajectory so far as well.
             let carried = leaf.trailing_ones().wrapping_sub(1);
             *size = if is_last { depth } else { carried } as usize;
-            own.leaves[lane] += 1;
+            batch.leaves[lane] += 1;
         }
         let mut ahead = [s.splat(0.0); P];
-        let norm2 = own.close::<S, P>(s, opening, &mut ahead);
-        put(s, lanes::<S>(s, opening), norm2, &mut own.first_norm2);
-        own.steps = own.steps.wrapping_add(1);
+        let norm2 = batch.close::<S, P>(s, opening, &mut ahead);
+        put(s, lanes::<S>(s, opening), norm2, &mut batch.first_norm2);
+        batch.steps = batch.steps.wrapping_add(1);
 
-        let energy = s.sub(s.mul(s.splat(0.5), norm2), s.twice(&own.logps));
-        let start_energy = s.load(&own.start_energy);
+        let energy = s.sub(s.mul(s.splat(0.5), norm2), s.twice(&batch.logps));
+        let start_energy = s.load(&batch.start_energy);
         let (error, log_weight) = (s.sub(energy, start_energy), s.sub(start_energy, energy));
-        let relative = s.sub(log_weight, s.load(&own.reference));
+        let relative = s.sub(log_weight, s.load(&batch.reference));
         let weight = vector::exp(s, relative);
         let is_fine = s.both(
             s.le(error, s.splat(limits.max_energy_error)),
@@ -56,18 +56,18 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
         );
         let diverged = active & !s.lanes_of(is_fine);
         let is_ordinary = s.both(
-            s.eq(s.load(&own.reference), s.splat(0.0)),
+            s.eq(s.load(&batch.reference), s.splat(0.0)),
             s.le(relative, s.splat(MAX_LOG_WEIGHT)),
         );
         let taken = if diverged == 0 && active & !s.lanes_of(is_ordinary) == 0 {
-            let largest = s.load(&own.max_energy_error);
+            let largest = s.load(&batch.max_energy_error);
             let larger = s.lt(s.abs(largest), s.abs(error));
-            s.store(s.select(larger, error, largest), &mut own.max_energy_error);
+            s.store(s.select(larger, error, largest), &mut batch.max_energy_error);
             let accepted = s.min(weight, s.splat(1.0));
-            s.store(s.add(s.load(&own.accept_sum), accepted), &mut own.accept_sum);
-            let before = s.load(&own.subtree_weight);
+            s.store(s.add(s.load(&batch.accept_sum), accepted), &mut batch.accept_sum);
+            let before = s.load(&batch.subtree_weight);
             let total = s.add(before, weight);
-            s.store(total, &mut own.subtree_weight);
+            s.store(total, &mut batch.subtree_weight);
             let (before, total) = (s.to_array(before), s.to_array(total));
             let weight = s.to_array(weight);
             let mut taken = 0;
@@ -79,20 +79,20 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
             }
             taken
         } else {
-            own.choose_one_by_one(s.to_array(energy), s.to_array(weight), limits, rngs, diverged)
+            batch.choose_one_by_one(s.to_array(energy), s.to_array(weight), limits, rngs, diverged)
         };
         // What diverges is kept there, too: its subtree is discarded.
-        own.propose::<S, P>(s, taken | diverged, energy);
-        let position = &mut own.current.position.rows_mut()[..P];
+        batch.propose::<S, P>(s, taken | diverged, energy);
+        let position = &mut batch.current.position.rows_mut()[..P];
         for k in 0..P {
             s.store(ahead[k], &mut position[k]);
         }
 
         let closing = active & !opening & !diverged;
-        let norms = [s.load(&own.first_norm2), norm2];
+        let norms = [s.load(&batch.first_norm2), norm2];
         let merges_passed = match closing {
             0 => [0; BATCH],
-            _ => own.piece.merge::<S, P>(s, closing, norms, sizes, &mut own.pending),
+            _ => batch.piece.merge::<S, P>(s, closing, norms, sizes, &mut batch.pending),
         };
         let mut grown = 0;
         for lane in 0..BATCH {
@@ -111,8 +111,8 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
                     .unwrap_or(SubtreeOutcome::Valid),
                 _ => SubtreeOutcome::Discarded,
             };
-            let walk = &mut own.walks[lane];
-            walk.totals.subtree_weight = own.subtree_weight[lane];
+            let walk = &mut batch.walks[lane];
+            walk.totals.subtree_weight = batch.subtree_weight[lane];
             match walk.merge(found, rng) {
                 None => {
                     ended |= bit;
@@ -123,24 +123,24 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
             match walk.next_subtree(limits) {
                 None => ended |= bit,
                 Some(turns_round) => {
-                    own.leaves[lane] = 0;
-                    own.depths[lane] = walk.depth;
-                    own.subtree_weight[lane] = 0.0;
-                    own.subtree_weight[lane + BATCH] = 0.0;
+                    batch.leaves[lane] = 0;
+                    batch.depths[lane] = walk.depth;
+                    batch.subtree_weight[lane] = 0.0;
+                    batch.subtree_weight[lane + BATCH] = 0.0;
                     if turns_round {
                         turned |= bit;
-                        own.pending[walk.depth as usize - 1].reverse(lane);
-                        own.step[lane] = -own.step[lane];
-                        own.step[lane + BATCH] = -own.step[lane + BATCH];
+                        batch.pending[walk.depth as usize - 1].reverse(lane);
+                        batch.step[lane] = -batch.step[lane];
+                        batch.step[lane + BATCH] = -batch.step[lane + BATCH];
                     }
                 }
             }
         }
         if merged != 0 {
-            own.accept::<S, P>(s, merged);
+            batch.accept::<S, P>(s, merged);
         }
         if turned != 0 {
-            own.turn_round::<S, P>(s, turned);
+            batch.turn_round::<S, P>(s, turned);
         }
         ended
     }
@@ -243,9 +243,9 @@ impl BatchedNuts {
 
     /// In some lanes, the leaf becomes the proposal of the subtree.
     #[inline(always)]
-    fn propose<S: Simd, const P: usize>(&mut self, s: S, own: u8, leaf_energy: S::Vector) {
-        let own = if planted(Fault::NeighboursLane) { own << 1 | own >> 3 } else { own };
-        let mask = lanes::<S>(s, own);
+    fn propose<S: Simd, const P: usize>(&mut self, s: S, lane_bits: u8, leaf_energy: S::Vector) {
+        let lane_bits = if planted(Fault::NeighboursLane) { lane_bits << 1 | lane_bits >> 3 } else { lane_bits };
+        let mask = lanes::<S>(s, lane_bits);
         let [Proposals { position, gradient, logp, energy }, _] = &mut self.proposals;
         put(s, mask, s.twice(&self.logps), logp);
         put(s, mask, leaf_energy, energy);
@@ -260,8 +260,8 @@ impl BatchedNuts {
 
     /// In some lanes, the proposal of the subtree becomes that of the trajectory.
     #[inline(always)]
-    fn accept<S: Simd, const P: usize>(&mut self, s: S, own: u8) {
-        let mask = lanes::<S>(s, own);
+    fn accept<S: Simd, const P: usize>(&mut self, s: S, lane_bits: u8) {
+        let mask = lanes::<S>(s, lane_bits);
         let [of_subtree, of_trajectory] = &mut self.proposals;
         put(s, mask, s.load(&of_subtree.logp), &mut of_trajectory.logp);
         put(s, mask, s.load(&of_subtree.energy), &mut of_trajectory.energy);
@@ -279,8 +279,8 @@ impl BatchedNuts {
 
     /// In some lanes, the other end of the trajectory grows from now on.
     #[inline(always)]
-    fn turn_round<S: Simd, const P: usize>(&mut self, s: S, own: u8) {
-        let mask = lanes::<S>(s, own);
+    fn turn_round<S: Simd, const P: usize>(&mut self, s: S, lane_bits: u8) {
+        let mask = lanes::<S>(s, lane_bits);
         let (a, b) = (&mut self.current, &mut self.other);
         let parts = [
             (&mut a.position, &mut b.position),

@@ -31,7 +31,7 @@ fn metric(dim: usize, lane: usize) -> Metric {
     let entry = |i: usize, j: usize| {
         if i == j { 1.0 + lane as f64 } else { 0.3 / (1.0 + i.abs_diff(j) as f64) }
     };
-    let covariance = (0..dim * dim).map(|at| entry(at / dim, at % dim)).collect();
+    let covariance = (0..dim * dim).map(|index| entry(index / dim, index % dim)).collect();
     let inverse = match lane % 2 {
         0 => InverseMetric::Diagonal((0..dim).map(|i| 0.5 + i as f64).collect()),
         _ => InverseMetric::Dense { dim, covariance },
@@ -57,7 +57,7 @@ fn transitions_are_those_of_chains_alone() {
         .into_iter()
         .flat_map(|d| Level::available().into_iter().map(move |l| (d, l)))
     {
-        let mut own = BatchedNuts::new(level, dim, limits.max_depth).expect("few dimensions");
+        let mut batched = BatchedNuts::new(level, dim, limits.max_depth).expect("few dimensions");
         let metrics: [Metric; BATCH] =
             std::array::from_fn(|lane| metric(dim, lane).with_level(level));
         let mut states: [State; BATCH] = std::array::from_fn(|lane| start(dim, lane));
@@ -68,12 +68,12 @@ fn transitions_are_those_of_chains_alone() {
         let mut infos: [Vec<Info>; BATCH] = Default::default();
         let step_size = |lane: usize| 0.1 + 0.1 * lane as f64;
         for lane in 0..BATCH {
-            own.set_metric(lane, &metrics[lane]);
+            batched.set_metric(lane, &metrics[lane]);
             let (state, metric, scratch) = (&states[lane], &metrics[lane], &mut scratches[lane]);
-            own.begin(lane, state, metric, step_size(lane), &mut rngs[lane], scratch);
+            batched.begin(lane, state, metric, step_size(lane), &mut rngs[lane], scratch);
         }
         while infos.iter().any(|of_lane| of_lane.len() < 20) {
-            let Pending { positions, gradients, logps, active } = own.pending();
+            let Pending { positions, gradients, logps, active } = batched.pending();
             for lane in (0..BATCH).filter(|lane| active[*lane]) {
                 let position: Vec<f64> = positions.iter().map(|x| x[lane]).collect();
                 let mut gradient = vec![0.0; dim];
@@ -81,13 +81,13 @@ fn transitions_are_those_of_chains_alone() {
                 logps[lane] = logp.expect("it has a value everywhere");
                 gradients.iter_mut().zip(gradient).for_each(|(to, x)| to[lane] = x);
             }
-            let ended = own.step(limits, &mut rngs.each_mut().map(Some));
+            let ended = batched.step(limits, &mut rngs.each_mut().map(Some));
             for lane in (0..BATCH).filter(|lane| ended[*lane]) {
                 let (state, scratch) = (&mut states[lane], &mut scratches[lane]);
-                infos[lane].push(own.end(lane, state, limits, scratch));
+                infos[lane].push(batched.end(lane, state, limits, scratch));
                 if infos[lane].len() < 20 {
                     let metric = &metrics[lane];
-                    own.begin(lane, state, metric, step_size(lane), &mut rngs[lane], scratch);
+                    batched.begin(lane, state, metric, step_size(lane), &mut rngs[lane], scratch);
                 }
             }
         }

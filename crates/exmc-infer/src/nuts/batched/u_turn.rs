@@ -59,7 +59,7 @@ impl BatchedSubtree {
         }
     }
 
-    /// In the lanes `own`, joins the leaves whose momenta are in `first` and `last`, then as many
+    /// In lanes `lane_bits`, joins the leaves whose momenta are in `first` and `last`, then as many
     /// of the pieces `earlier` as `sizes` says, the latest of them first; where none of them turns,
     /// the piece of all leaves is put behind those.
     ///
@@ -68,7 +68,7 @@ impl BatchedSubtree {
     pub(super) fn merge<S: Simd, const P: usize>(
         &mut self,
         s: S,
-        own: u8,
+        lane_bits: u8,
         [first_norm2, last_norm2]: [S::Vector; 2],
         sizes: [usize; 4],
         earlier: &mut [Self],
@@ -84,7 +84,7 @@ impl BatchedSubtree {
         let mut last_end = [last_norm2, s.add(across, last_norm2)];
         let mut merges_passed = [0; 4];
         // The checks across the seam of two leaves are the check of the whole.
-        let mut left = own & !turning(s, first_end[1], last_end[1]);
+        let mut left = lane_bits & !turning(s, first_end[1], last_end[1]);
         for (size, piece) in earlier.iter_mut().enumerate() {
             if left == 0 {
                 break;
@@ -108,15 +108,15 @@ impl BatchedSubtree {
             let [from_norm2, from_along] =
                 [s.load(&piece.first_end[0]), s.load(&piece.first_end[1])];
             let to_norm2 = s.load(&piece.last_end[0]);
-            let whole = [s.add(from_along, a), s.add(b, last_end[1])];
+            let all_leaves = [s.add(from_along, a), s.add(b, last_end[1])];
             let left_and_first = turning(s, s.add(from_along, c), s.add(d, first_end[0]));
             let last_and_right = turning(s, s.add(to_norm2, e), s.add(f, last_end[1]));
-            let turns = turning(s, whole[0], whole[1]) | left_and_first | last_and_right;
+            let turns = turning(s, all_leaves[0], all_leaves[1]) | left_and_first | last_and_right;
             let mask = lanes::<S>(s, goes_on);
             let before = [first_end, last_end];
             first_end =
-                [s.select(mask, from_norm2, first_end[0]), s.select(mask, whole[0], first_end[1])];
-            last_end[1] = s.select(mask, whole[1], last_end[1]);
+                [s.select(mask, from_norm2, first_end[0]), s.select(mask, all_leaves[0], first_end[1])];
+            last_end[1] = s.select(mask, all_leaves[1], last_end[1]);
             // What those lanes take that end here is what they had before this join.
             let mut sums = [s.splat(0.0); P];
             for k in 0..P {
@@ -141,11 +141,11 @@ impl BatchedSubtree {
     fn take<S: Simd, const P: usize>(
         &mut self,
         s: S,
-        own: u8,
+        lane_bits: u8,
         [first, last, sum]: [&[Row]; 3],
         [first_end, last_end]: [[S::Vector; 2]; 2],
     ) {
-        let mask = lanes::<S>(s, own);
+        let mask = lanes::<S>(s, lane_bits);
         let parts = [(first, &mut self.first), (last, &mut self.last), (sum, &mut self.sum)];
         for (from, to) in parts {
             let to = &mut to.rows_mut()[..P];
@@ -162,15 +162,15 @@ impl BatchedSubtree {
 
 /// A mask of lanes, in both halves.
 #[inline(always)]
-pub(super) fn lanes<S: Simd>(s: S, own: u8) -> S::Mask {
+pub(super) fn lanes<S: Simd>(s: S, lane_bits: u8) -> S::Mask {
     const NUMBERS: [[f64; 4]; 16] = {
         let mut numbers = [[0.0; 4]; 16];
-        let mut own = 0;
-        while own < 64 {
-            numbers[own / 4][own % 4] = (((own / 4) >> (own % 4)) & 1) as f64;
-            own += 1;
+        let mut index = 0;
+        while index < 64 {
+            numbers[index / 4][index % 4] = (((index / 4) >> (index % 4)) & 1) as f64;
+            index += 1;
         }
         numbers
     };
-    s.lt(s.splat(0.0), s.twice(&NUMBERS[usize::from(own & 15)]))
+    s.lt(s.splat(0.0), s.twice(&NUMBERS[usize::from(lane_bits & 15)]))
 }

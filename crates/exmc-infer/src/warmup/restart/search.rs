@@ -67,7 +67,7 @@ impl StuckDetector {
         }
         let path = search.best_path(density, state, &mut evaluations)?;
         let found = path.and_then(|path| place(density, path));
-        let Some((there, metric)) = found.filter(|(there, _)| there.logp >= better) else {
+        let Some((better_state, metric)) = found.filter(|(better_state, _)| better_state.logp >= better) else {
             self.in_vain += u32::from(reason == RestartReason::LowMode);
             return Ok(None);
         };
@@ -75,10 +75,10 @@ impl StuckDetector {
             iteration,
             reason,
             logp_before: state.logp,
-            logp_after: there.logp,
+            logp_after: better_state.logp,
             evaluations,
         });
-        Ok(Some((there, metric)))
+        Ok(Some((better_state, metric)))
     }
 }
 
@@ -146,12 +146,12 @@ impl Search<'_> {
             initial_attempts: self.config.initial_attempts,
             ..PathfinderConfig::default()
         };
-        let (mut own, mut other): (Option<Path>, Option<Path>) = (None, None);
+        let (mut chain_path, mut other): (Option<Path>, Option<Path>) = (None, None);
         for number in 0..=OTHER_PATHS {
             let enough = match self.reason {
                 // The end of its way may be a corner that has none of the mass, where the walk ends
                 // or gets no further: one other path tells, more where the own has no end.
-                RestartReason::OnItsWay => number > 1 && elbo(&own).is_finite() && has_ended(&own),
+                RestartReason::OnItsWay => number > 1 && elbo(&chain_path).is_finite() && has_ended(&chain_path),
                 RestartReason::LowMode => number > 1,
                 RestartReason::Still | RestartReason::TinySteps => false,
             };
@@ -171,7 +171,7 @@ impl Search<'_> {
             *evaluations += path.evaluations;
             let path = Some(path);
             if number == 0 {
-                own = path;
+                chain_path = path;
             } else if elbo(&path) > elbo(&other) {
                 other = path;
             }
@@ -179,12 +179,12 @@ impl Search<'_> {
         let moves = self.reason == RestartReason::LowMode;
         let dim = if moves { state.position.len() as f64 } else { 0.0 };
         let margin = FAR + FAR_PER_DIMENSION * dim;
-        Ok(if elbo(&other) > elbo(&own) + margin {
+        Ok(if elbo(&other) > elbo(&chain_path) + margin {
             other
         } else if moves {
             None
         } else {
-            own
+            chain_path
         })
     }
 }
@@ -203,8 +203,8 @@ fn place(density: &mut impl LogDensity, path: Path) -> Option<(State, Option<Inv
         }
         None => (path.end, None),
     };
-    let there = State::evaluate(density, position).ok()?;
-    there.is_usable().then_some((there, metric))
+    let state = State::evaluate(density, position).ok()?;
+    state.is_usable().then_some((state, metric))
 }
 
 /// Whether a walk stopped at a mode, and not at its largest number of steps.

@@ -126,8 +126,8 @@ pub(crate) fn std_normal_quantile(p: f64) -> Value {
         // Newton's iteration on Phi - 1/2, whose rest has the relative accuracy of `central`.
         let mut x = Dd::from(q.0 * ROOT_2_PI.0);
         for _ in 0..9 {
-            let at = x.0;
-            x = Dd::from(at) - central(at) + q / plain(bell(at));
+            let point = x.0;
+            x = Dd::from(point) - central(point) + q / plain(bell(point));
         }
         return x.into();
     }
@@ -136,14 +136,14 @@ pub(crate) fn std_normal_quantile(p: f64) -> Value {
     let log = log_of(tail);
     let mut a = Dd::from((-2.0 * log.0).sqrt());
     for _ in 0..7 {
-        let at = a.0;
-        let miss = log_tail(at) - log;
-        let ratio = if at < FAR {
-            (Dd::from(0.5) - plain(bell(at)) * central(at)) / plain(bell(at))
+        let point = a.0;
+        let miss = log_tail(point) - log;
+        let ratio = if point < FAR {
+            (Dd::from(0.5) - plain(bell(point)) * central(point)) / plain(bell(point))
         } else {
-            mills(at)
+            mills(point)
         };
-        a = Dd::from(at) + miss * ratio;
+        a = Dd::from(point) + miss * ratio;
     }
     (if p < 0.5 { -a } else { a }).into()
 }

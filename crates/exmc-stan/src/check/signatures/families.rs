@@ -40,8 +40,8 @@ pub(super) fn pattern(name: &str) -> Option<String> {
     let (prefix, suffix) = name.rsplit_once('_')?;
     let family = family(prefix)?;
     let mut patterns: Vec<String> = by_slots(family, suffix).into_iter().collect();
-    let own = family.forms.iter().filter(|(of, _)| *of == suffix);
-    patterns.extend(own.map(|(_, pattern)| (*pattern).to_owned()));
+    let matching_forms = family.forms.iter().filter(|(form_suffix, _)| *form_suffix == suffix);
+    patterns.extend(matching_forms.map(|(_, pattern)| (*pattern).to_owned()));
     (!patterns.is_empty()).then(|| patterns.join("; "))
 }
 

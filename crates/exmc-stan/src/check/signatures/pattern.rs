@@ -119,13 +119,13 @@ fn letter_types(word: &str) -> Option<Vec<Type>> {
 /// Slots at commas that are outside all brackets.
 fn split_slots(text: &str) -> Vec<&str> {
     let (mut slots, mut start, mut open) = (Vec::new(), 0, 0);
-    for (at, c) in text.char_indices() {
+    for (offset, c) in text.char_indices() {
         match c {
             '[' | '(' | '{' => open += 1,
             ']' | ')' | '}' => open -= 1,
             ',' if open == 0 => {
-                slots.push(text[start..at].trim());
-                start = at + 1;
+                slots.push(text[start..offset].trim());
+                start = offset + 1;
             }
             _ => {}
         }

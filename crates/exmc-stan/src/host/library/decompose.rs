@@ -52,7 +52,7 @@ fn symmetric(c: &Call<'_>) -> Result<Eigen, Fault> {
     let n = a.rows;
     for row in 0..n {
         for column in 0..row {
-            if !((a.at(row, column) - a.at(column, row)).abs() <= 1e-8) {
+            if !((a.element(row, column) - a.element(column, row)).abs() <= 1e-8) {
                 return Err(c.domain("the matrix is not symmetric"));
             }
         }

@@ -68,7 +68,7 @@ impl Compiled {
         self.name == name
             && self.varies.as_deref() == varies
             && self.types.iter().eq(types.iter().copied())
-            && self.shapes.iter().enumerate().all(|(k, own)| own == shape(k))
+            && self.shapes.iter().enumerate().all(|(k, kept_shape)| kept_shape == shape(k))
     }
 }
 
@@ -173,7 +173,7 @@ impl Densities {
     pub(crate) fn site(&mut self, name: &str, args: &[Expr]) -> Site {
         // Another program's call may have had the id before: its name tells.
         match self.sites.get(&args[0].id) {
-            Some((own, site)) if **own == *name => *site,
+            Some((site_name, site)) if **site_name == *name => *site,
             _ => self.new_site(name, args),
         }
     }
@@ -235,7 +235,7 @@ impl Densities {
         }
         let key = hasher.finish();
         let mut of_key = self.places.get(&key).into_iter().flatten().copied();
-        of_key.find(|&at| self.compiled[at].is((name, varies), types, shape)).ok_or(key)
+        of_key.find(|&index| self.compiled[index].is((name, varies), types, shape)).ok_or(key)
     }
 
     fn insert(&mut self, key: u64, entry: Compiled) -> usize {
@@ -322,24 +322,24 @@ pub(crate) fn unnormalised_nodes(
     varies: &[bool],
 ) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
     let broken = |error: exmc_graph::GraphError| Fault::unsupported(error.message());
-    let (mut own, mut own_args) = (Graph::new(), Vec::new());
+    let (mut subgraph, mut own_args) = (Graph::new(), Vec::new());
     for (k, arg) in args.iter().enumerate() {
         let node = match graph.as_constant(arg.node) {
-            Some(value) => own.constant(value.clone()),
+            Some(value) => subgraph.constant(value.clone()),
             None => {
                 let role = if varies[k] { Role::Parameter } else { Role::Data };
                 let shape = graph.shape(arg.node).clone();
-                own.input(&format!("x{k}"), role, shape, DType::Real).map_err(broken)?
+                subgraph.input(&format!("x{k}"), role, shape, DType::Real).map_err(broken)?
             }
         };
         own_args.push(Argument { node, ..arg.clone() });
     }
-    let (outputs, checks) = density_nodes(name, &mut own, &own_args)?;
+    let (outputs, checks) = density_nodes(name, &mut subgraph, &own_args)?;
     let argument = |_: &mut Graph, _: NodeId, name: &str| {
         let k = name.strip_prefix('x').and_then(|k| k.parse::<usize>().ok());
         Ok::<_, exmc_graph::GraphError>(k.and_then(|k| args.get(k)).map(|arg| arg.node))
     };
-    let imported = graph.import(&own, &outputs, argument).map_err(broken)?;
+    let imported = graph.import(&subgraph, &outputs, argument).map_err(broken)?;
     Ok((imported, checks))
 }
 
@@ -491,11 +491,11 @@ mod tests {
         let number = |x| Expr::new(ExprKind::Real(x), Type::Real, Span::default());
         let args = [number(0.5), number(0.0), number(2.0)];
         let (point, types) = ([0.5, 0.0, 2.0], [&Type::Real; 3]);
-        let mut own = Densities::default();
+        let mut densities = Densities::default();
         for name in ["normal_lpdf", "cauchy_lpdf", "normal_lpdf"] {
-            let site = own.site(name, &args);
+            let site = densities.site(name, &args);
             assert!(site.is_compiled && site.builtin.is_none());
-            let value = own.call_on_scalars(name, (site, &args), &point, &types).unwrap();
+            let value = densities.call_on_scalars(name, (site, &args), &point, &types).unwrap();
             let Value::Real(value) = value else { panic!("{value:?}") };
             // Of the normal: -1/32 - log(2) - log(2 pi) / 2; of the Cauchy: -log(2 pi (1 + 1/16)).
             let right = if name == "normal_lpdf" {
@@ -505,6 +505,6 @@ mod tests {
             };
             assert!((value - right).abs() < 1e-15, "{name}: {value}");
         }
-        assert!(own.site("normal_rng", &args).builtin.is_some());
+        assert!(densities.site("normal_rng", &args).builtin.is_some());
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn cholesky(c: &Call<'_>, k: usize) -> Result<(usize, Vec<f64>), Faul
     let a = c.square(k)?;
     for row in 0..a.rows {
         for column in 0..row {
-            let (below, above) = (a.at(row, column), a.at(column, row));
+            let (below, above) = (a.element(row, column), a.element(column, row));
             if !((below - above).abs() <= 1e-8) {
                 let (row, column) = (row + 1, column + 1);
                 return Err(c.domain(format!(

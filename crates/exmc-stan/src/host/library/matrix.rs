@@ -19,7 +19,7 @@ type Plain = fn(&Call<'_>) -> Result<Value, Fault>;
 pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
     ("diagonal", |c| {
         let a = c.matrix(0)?;
-        Ok(Value::reals((0..a.rows.min(a.columns)).map(|k| a.at(k, k)).collect()))
+        Ok(Value::reals((0..a.rows.min(a.columns)).map(|k| a.element(k, k)).collect()))
     }),
     ("diag_matrix", |c| {
         let d = c.reals(0)?;
@@ -35,23 +35,23 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
     ("diag_pre_multiply", |c| {
         let (d, a) = (c.reals(0)?, c.matrix(1)?);
         c.same_length(d.len(), a.rows)?;
-        Ok(build(a.rows, a.columns, |r, k| d[r] * a.at(r, k)))
+        Ok(build(a.rows, a.columns, |r, k| d[r] * a.element(r, k)))
     }),
     ("diag_post_multiply", |c| {
         let (a, d) = (c.matrix(0)?, c.reals(1)?);
         c.same_length(d.len(), a.columns)?;
-        Ok(build(a.rows, a.columns, |r, k| a.at(r, k) * d[k]))
+        Ok(build(a.rows, a.columns, |r, k| a.element(r, k) * d[k]))
     }),
     ("quad_form_diag", |c| {
         let (a, d) = (c.square(0)?, c.reals(1)?);
         c.same_length(d.len(), a.rows)?;
-        Ok(build(a.rows, a.columns, |r, k| d[r] * a.at(r, k) * d[k]))
+        Ok(build(a.rows, a.columns, |r, k| d[r] * a.element(r, k) * d[k]))
     }),
     ("quad_form", |c| quad_form(c, false)),
     ("quad_form_sym", |c| quad_form(c, true)),
     ("trace", |c| {
         let a = c.square(0)?;
-        Ok(Value::Real((0..a.rows).map(|k| a.at(k, k)).sum()))
+        Ok(Value::Real((0..a.rows).map(|k| a.element(k, k)).sum()))
     }),
     ("trace_quad_form", |c| {
         let (a, b) = (c.square(0)?, c.matrix(1)?);
@@ -75,7 +75,7 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
         let inner = matrix_product(&turned.values, &ab, (b.columns, b.rows, b.columns));
         let n = d.rows;
         Ok(Value::Real(
-            (0..n).map(|i| (0..n).map(|j| d.at(i, j) * inner[j * n + i]).sum::<f64>()).sum(),
+            (0..n).map(|i| (0..n).map(|j| d.element(i, j) * inner[j * n + i]).sum::<f64>()).sum(),
         ))
     }),
     ("crossprod", |c| {
@@ -91,13 +91,13 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
         let a = c.matrix(0)?;
         let lower: Vec<f64> = (0..a.rows)
             .flat_map(|r| (0..a.columns).map(move |k| (r, k)))
-            .map(|(r, k)| if k <= r { a.at(r, k) } else { 0.0 })
+            .map(|(r, k)| if k <= r { a.element(r, k) } else { 0.0 })
             .collect();
         Ok(gram(&lower, a.rows, a.columns))
     }),
     ("symmetrize_from_lower_tri", |c| {
         let a = c.square(0)?;
-        Ok(build(a.rows, a.rows, |r, k| if k <= r { a.at(r, k) } else { a.at(k, r) }))
+        Ok(build(a.rows, a.rows, |r, k| if k <= r { a.element(r, k) } else { a.element(k, r) }))
     }),
     ("matrix_power", matrix_power),
     ("matrix_exp", |c| {
@@ -153,7 +153,7 @@ fn add_diag(c: &Call<'_>) -> Result<Value, Fault> {
         c.same_length(d.len(), n)?;
     }
     Ok(build(a.rows, a.columns, |r, k| {
-        a.at(r, k) + if r != k { 0.0 } else { d[if scalar { 0 } else { r }] }
+        a.element(r, k) + if r != k { 0.0 } else { d[if scalar { 0 } else { r }] }
     }))
 }
 
@@ -162,7 +162,7 @@ fn quad_form(c: &Call<'_>, symmetric: bool) -> Result<Value, Fault> {
     let (a, b) = (c.square(0)?, c.matrix(1)?);
     c.same_length(a.rows, b.rows)?;
     if symmetric {
-        let off = |r: usize, k: usize| !((a.at(r, k) - a.at(k, r)).abs() <= 1e-8);
+        let off = |r: usize, k: usize| !((a.element(r, k) - a.element(k, r)).abs() <= 1e-8);
         if (0..a.rows).any(|r| (0..r).any(|k| off(r, k))) {
             return Err(c.domain("the matrix is not symmetric"));
         }
@@ -293,7 +293,7 @@ fn points<'a>(c: &Call<'a>, k: usize) -> Result<Points<'a>, Fault> {
 }
 
 impl Points<'_> {
-    fn at(&self, k: usize) -> &[f64] {
+    fn point(&self, k: usize) -> &[f64] {
         &self.values[k * self.dimension..(k + 1) * self.dimension]
     }
 }
@@ -327,7 +327,7 @@ fn covariance(c: &Call<'_>, kernel: fn(f64) -> f64) -> Result<Value, Fault> {
         parts.sum::<f64>().sqrt()
     };
     checked_len(&[x.count, y.count])?;
-    Ok(build(x.count, y.count, |i, j| alpha * alpha * kernel(distance(x.at(i), y.at(j)))))
+    Ok(build(x.count, y.count, |i, j| alpha * alpha * kernel(distance(x.point(i), y.point(j)))))
 }
 
 /// $\alpha^2 \exp(-2 \sin^2(\pi |x - y| / p) / \ell^2)$
@@ -341,7 +341,7 @@ fn periodic(c: &Call<'_>) -> Result<Value, Fault> {
     positive(c, "period", &[period])?;
     checked_len(&[x.count, y.count])?;
     Ok(build(x.count, y.count, |i, j| {
-        let square: f64 = x.at(i).iter().zip(y.at(j)).map(|(a, b)| (a - b) * (a - b)).sum();
+        let square: f64 = x.point(i).iter().zip(y.point(j)).map(|(a, b)| (a - b) * (a - b)).sum();
         let s = m::sin(std::f64::consts::PI * square.sqrt() / period) / scale;
         alpha * alpha * m::exp(-2.0 * s * s)
     }))
@@ -354,7 +354,7 @@ fn dot_product_covariance(c: &Call<'_>) -> Result<Value, Fault> {
     let sigma = c.real(if crossed { 2 } else { 1 })?;
     c.same_length(x.dimension, y.dimension)?;
     checked_len(&[x.count, y.count])?;
-    Ok(build(x.count, y.count, |i, j| sigma * sigma + dot(x.at(i), y.at(j))))
+    Ok(build(x.count, y.count, |i, j| sigma * sigma + dot(x.point(i), y.point(j))))
 }
 
 /// Calls `visit(row, column, value)` for the elements of `(rows, columns, w, v, u)`.
@@ -403,8 +403,8 @@ fn csr(c: &Call<'_>) -> Result<Sparse, Fault> {
     let (mut w, mut v, mut u) = (Vec::new(), Vec::new(), vec![1]);
     for row in 0..a.rows {
         for column in 0..a.columns {
-            if a.at(row, column) != 0.0 {
-                w.push(a.at(row, column));
+            if a.element(row, column) != 0.0 {
+                w.push(a.element(row, column));
                 v.push(column as i64 + 1);
             }
         }

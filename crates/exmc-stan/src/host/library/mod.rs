@@ -146,7 +146,7 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    pub(crate) fn at(&self, row: usize, column: usize) -> f64 {
+    pub(crate) fn element(&self, row: usize, column: usize) -> f64 {
         self.values[row * self.columns + column]
     }
 
@@ -155,7 +155,7 @@ impl Matrix<'_> {
         let columns = 0..self.columns;
         columns
             .flat_map(|c| (0..self.rows).map(move |r| (r, c)))
-            .map(|(r, c)| self.at(r, c))
+            .map(|(r, c)| self.element(r, c))
             .collect()
     }
 }
@@ -223,15 +223,15 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
     use crate::check::types::is_complex;
     let builtin = find(call.name);
     if call.types.iter().any(|ty| is_complex(ty)) {
-        let own = match builtin {
+        let result = match builtin {
             Some(Builtin::Plain(f)) => f(call),
             Some(Builtin::Random(_) | Builtin::Univariate(_)) => Err(call.missing()),
             _ => complex_functions::call(call),
         };
         // What is there for real numbers only, the library on graphs has.
-        return match own {
+        return match result {
             Err(fault) if fault.kind == FaultKind::Unsupported => density::function_once(call),
-            own => own,
+            result => result,
         };
     }
     match builtin {
@@ -295,8 +295,8 @@ fn map3(call: &Call<'_>, f: fn(f64, f64, f64) -> f64) -> Result<Value, Fault> {
             call.same_length(arg.len(), len)?;
         }
     }
-    let at =
+    let element_at =
         |k: usize, i: usize| if call.args[k].shape().is_empty() { args[k][0] } else { args[k][i] };
-    let values = (0..len).map(|i| f(at(0, i), at(1, i), at(2, i))).collect();
+    let values = (0..len).map(|i| f(element_at(0, i), element_at(1, i), element_at(2, i))).collect();
     Ok(Value::Reals(Numbers::new(shape, values)))
 }

@@ -295,11 +295,11 @@ fn hmm_probabilities(c: &Call<'_>) -> Result<Value, Fault> {
             // all).
             let now = &forward[step];
             let next: Vec<f64> =
-                (0..states).map(|j| (0..states).map(|k| now[k] * gamma.at(k, j)).sum()).collect();
+                (0..states).map(|j| (0..states).map(|k| now[k] * gamma.element(k, j)).sum()).collect();
             let share = |j: usize| if next[j] > 0.0 { after[j] / next[j] } else { 0.0 };
             let shares: Vec<f64> = (0..states).map(share).collect();
             after = (0..states)
-                .map(|k| now[k] * (0..states).map(|j| gamma.at(k, j) * shares[j]).sum::<f64>())
+                .map(|k| now[k] * (0..states).map(|j| gamma.element(k, j) * shares[j]).sum::<f64>())
                 .collect();
         }
         for k in 0..states {
@@ -319,7 +319,7 @@ fn hmm_latent(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
             None => forward[step].clone(),
             Some(next) => {
                 let next = *next as usize - 1;
-                (0..states).map(|k| forward[step][k] * gamma.at(k, next)).collect()
+                (0..states).map(|k| forward[step][k] * gamma.element(k, next)).collect()
             }
         };
         let Some(k) = draws::categorical(rng, &weights) else {
@@ -340,11 +340,11 @@ fn hmm_filter(c: &Call<'_>) -> Result<Vec<Vec<f64>>, Fault> {
     for step in 0..steps {
         let before = |k: usize| match forward.last() {
             None => rho[k],
-            Some(last) => (0..states).map(|j| last[j] * gamma.at(j, k)).sum(),
+            Some(last) => (0..states).map(|j| last[j] * gamma.element(j, k)).sum(),
         };
-        let largest = (0..states).map(|k| log_omegas.at(k, step)).fold(f64::NEG_INFINITY, f64::max);
+        let largest = (0..states).map(|k| log_omegas.element(k, step)).fold(f64::NEG_INFINITY, f64::max);
         let mut now: Vec<f64> =
-            (0..states).map(|k| before(k) * m::exp(log_omegas.at(k, step) - largest)).collect();
+            (0..states).map(|k| before(k) * m::exp(log_omegas.element(k, step) - largest)).collect();
         let total: f64 = now.iter().sum();
         now.iter_mut().for_each(|x| *x /= total);
         forward.push(now);

@@ -216,7 +216,7 @@ fn dots(c: &Call<'_>, columns: bool, other: usize) -> Result<Value, Fault> {
     }
     let (outer, inner) = if columns { (a.columns, a.rows) } else { (a.rows, a.columns) };
     let pick =
-        |m: &super::Matrix<'_>, o: usize, i: usize| if columns { m.at(i, o) } else { m.at(o, i) };
+        |m: &super::Matrix<'_>, o: usize, i: usize| if columns { m.element(i, o) } else { m.element(o, i) };
     let values = (0..outer).map(|o| (0..inner).map(|i| pick(&a, o, i) * pick(&b, o, i)).sum());
     Ok(Value::reals(values.collect()))
 }
@@ -230,7 +230,7 @@ fn quantile(c: &Call<'_>) -> Result<Value, Fault> {
         return Err(c.domain("an element is not a number"));
     }
     x.sort_by(f64::total_cmp);
-    let at = |p: f64| {
+    let quantile_at = |p: f64| {
         if !(0.0..=1.0).contains(&p) {
             return Err(c.domain(format!("a probability is {p}, but must lie in [0, 1]")));
         }
@@ -240,9 +240,9 @@ fn quantile(c: &Call<'_>) -> Result<Value, Fault> {
         Ok(x[low] + (place - low as f64) * (x[high] - x[low]))
     };
     match c.arg(1)? {
-        Value::Real(p) => at(*p).map(Value::Real),
-        Value::Int(p) => at(*p as f64).map(Value::Real),
-        _ => c.reals(1)?.iter().map(|p| at(*p)).collect::<Result<_, _>>().map(Value::reals),
+        Value::Real(p) => quantile_at(*p).map(Value::Real),
+        Value::Int(p) => quantile_at(*p as f64).map(Value::Real),
+        _ => c.reals(1)?.iter().map(|p| quantile_at(*p)).collect::<Result<_, _>>().map(Value::reals),
     }
 }
 
@@ -310,9 +310,9 @@ fn choose(c: &Call<'_>) -> Result<Value, Fault> {
 
 fn to_int(c: &Call<'_>) -> Result<Value, Fault> {
     let one = |x: f64| {
-        let whole = x.trunc();
-        if whole.abs() <= f64::from(i32::MAX) {
-            Ok(whole as i64)
+        let truncated = x.trunc();
+        if truncated.abs() <= f64::from(i32::MAX) {
+            Ok(truncated as i64)
         } else {
             Err(c.domain(format!("{x} is beyond 32-bit integers")))
         }

@@ -114,20 +114,20 @@ fn repeat(c: &Call<'_>, sizes: &[usize]) -> Result<Value, Fault> {
 }
 
 fn repeated(value: &Value, shape: Vec<usize>) -> Result<Value, Fault> {
-    let whole: Vec<usize> = shape.iter().chain(value.shape()).copied().collect();
-    checked_len(&whole)?;
+    let full_shape: Vec<usize> = shape.iter().chain(value.shape()).copied().collect();
+    checked_len(&full_shape)?;
     let count = shape.iter().product();
     Ok(match value {
         Value::Int(i) => Value::Ints(Numbers::filled(shape, *i)),
         Value::Real(x) => Value::Reals(Numbers::filled(shape, *x)),
         Value::Complex(z) => Value::Complexes(Numbers::filled(shape, *z)),
         Value::Tuple(_) => Value::Tuples(Numbers::filled(shape, value.clone())),
-        Value::Ints(n) => Value::Ints(Numbers::new(whole, n.values.repeat(count))),
-        Value::Reals(n) => Value::Reals(Numbers::new(whole, n.values.repeat(count))),
-        Value::Complexes(n) => Value::Complexes(Numbers::new(whole, n.values.repeat(count))),
+        Value::Ints(n) => Value::Ints(Numbers::new(full_shape, n.values.repeat(count))),
+        Value::Reals(n) => Value::Reals(Numbers::new(full_shape, n.values.repeat(count))),
+        Value::Complexes(n) => Value::Complexes(Numbers::new(full_shape, n.values.repeat(count))),
         Value::Tuples(n) => {
             let all = (0..count).flat_map(|_| n.values.iter().cloned()).collect();
-            Value::Tuples(Numbers::new(whole, all))
+            Value::Tuples(Numbers::new(full_shape, all))
         }
     })
 }
@@ -345,8 +345,8 @@ fn linspaced(c: &Call<'_>) -> Result<Value, Fault> {
     }
     // One point is the last, as in Eigen's LinSpaced.
     let step = if n > 1 { (last - first) / (n - 1) as f64 } else { 0.0 };
-    let at = |k: usize| if k + 1 == n { last } else { first + k as f64 * step };
-    Ok(Value::reals((0..n).map(at).collect()))
+    let point_at = |k: usize| if k + 1 == n { last } else { first + k as f64 * step };
+    Ok(Value::reals((0..n).map(point_at).collect()))
 }
 
 /// Integers from first to last; the last is lowered until the distance divides, as Eigen does.
@@ -356,13 +356,13 @@ fn linspaced_ints(c: &Call<'_>) -> Result<Value, Fault> {
         return Err(c.domain(format!("cannot go from {first} to {last}")));
     }
     let range = last - first;
-    let at = |k: i64| match n {
+    let point_at = |k: i64| match n {
         1 => last,
         _ if range >= n - 1 => first + k * (range / (n - 1)),
         // More points than integers: each is repeated.
         _ => first + k * (range + 1) / n,
     };
-    Ok(Value::ints((0..n).map(at).collect()))
+    Ok(Value::ints((0..n).map(point_at).collect()))
 }
 
 fn filled(c: &Call<'_>, value: f64) -> Result<Value, Fault> {

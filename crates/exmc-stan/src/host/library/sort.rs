@@ -48,8 +48,8 @@ fn indices(c: &Call<'_>, descending: bool) -> Result<Value, Fault> {
 /// The number of elements that are less than one of them.
 fn rank(c: &Call<'_>) -> Result<Value, Fault> {
     let x = c.reals(0)?;
-    let at = index::position(c.int(1)?, x.len())?;
-    Ok(Value::Int(x.iter().filter(|y| order(**y, x[at]) == Ordering::Less).count() as i64))
+    let position = index::position(c.int(1)?, x.len())?;
+    Ok(Value::Int(x.iter().filter(|y| order(**y, x[position]) == Ordering::Less).count() as i64))
 }
 
 fn reverse(c: &Call<'_>) -> Result<Value, Fault> {

@@ -58,11 +58,11 @@ impl Tracer<'_> {
         if a.ids.is_none() && b.ids.is_none() || matches!(value, Value::Int(_) | Value::Ints(_)) {
             return Ok(Traced::known(value));
         }
-        let whole = a_type.rank() > 0 && b_type.rank() > 0;
+        let both_containers = a_type.rank() > 0 && b_type.rank() > 0;
         if !is_complex(a_type) && !is_complex(b_type) {
             match op {
-                BinaryOp::Multiply if whole => return Ok(self.product(a, a_type, b, b_type, value)),
-                BinaryOp::Divide if whole && *b_type == Type::Matrix => {}
+                BinaryOp::Multiply if both_containers => return Ok(self.product(a, a_type, b, b_type, value)),
+                BinaryOp::Divide if both_containers && *b_type == Type::Matrix => {}
                 BinaryOp::LeftDivide => {}
                 _ => return Ok(self.elementwise(op, a, b, value)),
             }
@@ -72,7 +72,7 @@ impl Tracer<'_> {
             BinaryOp::Subtract => "subtract",
             BinaryOp::Multiply => "multiply",
             BinaryOp::ElementMultiply => "elt_multiply",
-            BinaryOp::Divide if *b_type == Type::Matrix && whole => "mdivide_right",
+            BinaryOp::Divide if *b_type == Type::Matrix && both_containers => "mdivide_right",
             BinaryOp::Divide => "divide",
             BinaryOp::ElementDivide => "elt_divide",
             BinaryOp::LeftDivide => "mdivide_left",
@@ -160,10 +160,10 @@ impl Tracer<'_> {
             return Traced::known(value);
         }
         let held = x.len() + y.len();
-        let pull = move |own: &[f64], below: &mut [f64]| {
+        let pull = move |adjoints: &[f64], below: &mut [f64]| {
             for r in 0..rows {
                 for c in 0..columns {
-                    let adjoint = own[r * columns + c];
+                    let adjoint = adjoints[r * columns + c];
                     if adjoint == 0.0 {
                         continue;
                     }

@@ -57,8 +57,8 @@ impl Tracer<'_> {
             (LValueKind::Tuple(_), _) => {
                 Err(Fault::unsupported("several targets of what is no tuple").at(target.span))
             }
-            (LValueKind::Path(id, path), own) => {
-                let value = Traced { value: own, ids: value.ids };
+            (LValueKind::Path(id, path), assigned) => {
+                let value = Traced { value: assigned, ids: value.ids };
                 let value = promoted(value, &target.ty).map_err(|fault| fault.at(target.span))?;
                 let steps = self.host.steps(&mut self.env, path)?;
                 let Some(place) = self.env.get_mut(*id) else {
@@ -83,10 +83,10 @@ impl Tracer<'_> {
                         self.ids.set(*id, in_form(place, &mut || 0.0));
                     }
                     let places = value.places();
-                    if let Some(own) = self.ids.get_mut(*id)
+                    if let Some(variable_ids) = self.ids.get_mut(*id)
                         && !planted(exmc_fault::Fault::TapeLostPlace)
                     {
-                        write_steps(own, &steps, places).map_err(located)?;
+                        write_steps(variable_ids, &steps, places).map_err(located)?;
                     }
                 }
                 write_steps(place, &steps, value.value).map_err(located)

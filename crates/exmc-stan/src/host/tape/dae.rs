@@ -55,8 +55,8 @@ impl Tracer<'_> {
         let (mut ids, mut states) = (Vec::new(), Vec::new());
         for row in out.chunks_exact(n * (1 + s)) {
             for i in 0..n {
-                let own = &row[n + i * s..n + (i + 1) * s];
-                let edges = columns.iter().copied().zip(own.iter().copied());
+                let sensitivities = &row[n + i * s..n + (i + 1) * s];
+                let edges = columns.iter().copied().zip(sensitivities.iter().copied());
                 ids.push(f64::from(self.tape.many(edges)));
                 states.push(row[i]);
             }
@@ -98,9 +98,9 @@ impl DaeSystem for System<'_, '_> {
         dy: &[f64],
         [by_state, by_slope, forcing]: [&mut [f64]; 3],
     ) -> Result<(), OdeFailure> {
-        let (n, own) = (self.states, self.columns.len());
+        let (n, column_count) = (self.states, self.columns.len());
         let offset = if self.by_start { n } else { 0 };
-        let s = own + offset;
+        let s = column_count + offset;
         let length = self.run(vec![Value::Real(t)], &[y, dy], |tape, result, adjoints| {
             let ids = result.flat_places();
             if ids.len() != n {
@@ -112,7 +112,7 @@ impl DaeSystem for System<'_, '_> {
                 by_slope[i * n..(i + 1) * n].copy_from_slice(&adjoints[1 + n..=2 * n]);
                 let row = &mut forcing[i * s..(i + 1) * s];
                 row[..offset].fill(0.0);
-                row[offset..].copy_from_slice(&adjoints[1 + 2 * n..1 + 2 * n + own]);
+                row[offset..].copy_from_slice(&adjoints[1 + 2 * n..1 + 2 * n + column_count]);
             }
             n
         });

@@ -65,13 +65,13 @@ impl<'p> Tracer<'p> {
                 if count == 0 {
                     return Ok(Traced::known(Value::Real(0.0)));
                 }
-                let whole = [Value::Int(1), Value::Int(count as i64)].map(Traced::known);
-                let mut own = vec![values[0].clone()];
-                own.extend(whole);
-                own.extend_from_slice(&values[2..]);
+                let full_range = [Value::Int(1), Value::Int(count as i64)].map(Traced::known);
+                let mut call_args = vec![values[0].clone()];
+                call_args.extend(full_range);
+                call_args.extend_from_slice(&values[2..]);
                 let inside = [&rest[0], &rest[1], &rest[1]].into_iter().chain(&rest[2..]);
                 let kinds = self.host.kinds_of_call(function, *proportional, inside);
-                return self.call_user(function, own, kinds, span);
+                return self.call_user(function, call_args, kinds, span);
             }
             "map_rect" => {
                 return self.map_rect(function, &values, span).map_err(|e| e.located(located));
@@ -113,9 +113,9 @@ impl<'p> Tracer<'p> {
                 let ids = list.ids.as_ref().map(|ids| read_value(ids, &one)).transpose()?;
                 args.push(Traced { value: read_value(&list.value, &one)?, ids });
             }
-            let own = self.call_user(function, args, None, span)?;
-            all.extend(own.flat());
-            places.extend(own.flat_places());
+            let job_result = self.call_user(function, args, None, span)?;
+            all.extend(job_result.flat());
+            places.extend(job_result.flat_places());
         }
         Ok(Traced::with(Value::reals(all), &places))
     }
@@ -172,16 +172,16 @@ impl<'p> Tracer<'p> {
         let mut states = Vec::with_capacity(n * times.len());
         for (k, row) in out.chunks_exact((n * (1 + s)).max(1)).enumerate() {
             for i in 0..n {
-                let own = &row[n + i * s..n + (i + 1) * s];
+                let sensitivities = &row[n + i * s..n + (i + 1) * s];
                 let mut edges = Vec::with_capacity(s + 2);
                 if by_start {
-                    edges.extend(begin.iter().map(|id| *id as Id).zip(own.iter().copied()));
+                    edges.extend(begin.iter().map(|id| *id as Id).zip(sensitivities.iter().copied()));
                 }
                 let offset = if by_start { n } else { 0 };
-                edges.extend(columns.iter().copied().zip(own[offset..].iter().copied()));
+                edges.extend(columns.iter().copied().zip(sensitivities[offset..].iter().copied()));
                 edges.push((by_times[k], slopes[n * (1 + k).min(slopes.len() / n - 1) + i]));
                 if by_t0 != 0 {
-                    let slope: f64 = (0..n).map(|j| own[j] * slopes[j]).sum();
+                    let slope: f64 = (0..n).map(|j| sensitivities[j] * slopes[j]).sum();
                     edges.push((by_t0, -slope));
                 }
                 ids.push(f64::from(self.tape.many(edges)));
@@ -222,8 +222,8 @@ impl<'p> Tracer<'p> {
         }
         let mut ids = Vec::with_capacity(n);
         for i in 0..n {
-            let own = slopes[i * s..(i + 1) * s].iter().copied();
-            ids.push(f64::from(self.tape.many(columns.iter().copied().zip(own))));
+            let row_slopes = slopes[i * s..(i + 1) * s].iter().copied();
+            ids.push(f64::from(self.tape.many(columns.iter().copied().zip(row_slopes))));
         }
         Ok(Traced::with(Value::reals(x), &ids))
     }
@@ -244,7 +244,7 @@ impl<'p> Tracer<'p> {
         let mut total = vec![0.0; system.columns()];
         let mut slope = vec![0.0; total.len()];
         let mut term = |x: f64, distance: f64, weight: f64| {
-            let y = system.at(x, distance, &mut slope)?;
+            let y = system.integrand(x, distance, &mut slope)?;
             total.iter_mut().zip(&slope).for_each(|(sum, slope)| *sum += weight * slope);
             Ok(weight * y)
         };
@@ -252,7 +252,7 @@ impl<'p> Tracer<'p> {
         let mut edges = Vec::new();
         for (limit, id, sign) in [(a, by_a, -1.0), (b, by_b, 1.0)] {
             if id != 0 && limit.is_finite() && found.is_ok() {
-                edges.push((id, sign * system.at(limit, 0.0, &mut slope)?));
+                edges.push((id, sign * system.integrand(limit, 0.0, &mut slope)?));
             }
         }
         let columns = system.finish("values")?;
@@ -282,9 +282,9 @@ impl From<Box<RuntimeError>> for Lost {
 }
 
 impl Lost {
-    fn located(self, at: impl FnOnce(Fault) -> Box<RuntimeError>) -> Box<RuntimeError> {
+    fn located(self, locate: impl FnOnce(Fault) -> Box<RuntimeError>) -> Box<RuntimeError> {
         match self {
-            Self::Solver(fault) => at(fault),
+            Self::Solver(fault) => locate(fault),
             Self::Function(error) => error,
         }
     }
@@ -395,7 +395,7 @@ impl<'t, 'p> System<'t, 'p> {
     }
 
     /// An integrand at a point, with its derivatives by the columns.
-    fn at(&mut self, x: f64, distance: f64, slope: &mut [f64]) -> Result<f64, Fault> {
+    fn integrand(&mut self, x: f64, distance: f64, slope: &mut [f64]) -> Result<f64, Fault> {
         let leading = vec![Value::Real(x), Value::Real(distance)];
         let found = self.run(leading, &[], |tape, result, adjoints| {
             let (y, id) = result.as_number().unwrap_or((f64::NAN, 0));
@@ -438,8 +438,8 @@ impl OdeSystem for System<'_, '_> {
     ) -> Result<(), OdeFailure> {
         let n = self.states;
         let offset = if self.by_start { n } else { 0 };
-        let own = self.columns.len();
-        let s = own + offset;
+        let column_count = self.columns.len();
+        let s = column_count + offset;
         let leading = if self.timed { vec![Value::Real(t)] } else { Vec::new() };
         let length = self.run(leading, &[y], |tape, result, adjoints| {
             let slope = result.flat();
@@ -452,7 +452,7 @@ impl OdeSystem for System<'_, '_> {
                 jacobian[i * n..(i + 1) * n].copy_from_slice(&adjoints[1..=n]);
                 let row = &mut forcing[i * s..(i + 1) * s];
                 row[..offset].fill(0.0);
-                row[offset..].copy_from_slice(&adjoints[1 + n..1 + n + own]);
+                row[offset..].copy_from_slice(&adjoints[1 + n..1 + n + column_count]);
             }
             n
         });

@@ -128,23 +128,23 @@ fn without(value: &Value, places: &Value) -> (Value, Value) {
         (Value::Tuples(slots), Value::Tuples(places)) => {
             let pairs = slots.values.iter().zip(places.values.iter());
             let (values, marks) = pairs.map(|(slot, places)| without(slot, places)).unzip();
-            let of = |values: Vec<Value>| Value::Tuples(Numbers::new(slots.shape.clone(), values));
-            (of(values), of(marks))
+            let tuples_of = |values: Vec<Value>| Value::Tuples(Numbers::new(slots.shape.clone(), values));
+            (tuples_of(values), tuples_of(marks))
         }
         (Value::Real(_), Value::Real(place)) if *place != 0.0 => {
             (Value::Real(0.0), Value::Real(1.0))
         }
-        (Value::Reals(own), Value::Reals(places)) if is_marked(&places.values) => {
-            let filled = |x: f64| Value::Reals(Numbers::filled(own.shape.clone(), x));
+        (Value::Reals(numbers), Value::Reals(places)) if is_marked(&places.values) => {
+            let filled = |x: f64| Value::Reals(Numbers::filled(numbers.shape.clone(), x));
             (filled(0.0), filled(1.0))
         }
         (Value::Complex(_), Value::Complex(places)) if is_marked(places) => {
             (Value::Complex([0.0; 2]), Value::Complex([1.0; 2]))
         }
-        (Value::Complexes(own), Value::Complexes(places))
+        (Value::Complexes(numbers), Value::Complexes(places))
             if is_marked(places.values.as_flattened()) =>
         {
-            let filled = |x: f64| Value::Complexes(Numbers::filled(own.shape.clone(), [x; 2]));
+            let filled = |x: f64| Value::Complexes(Numbers::filled(numbers.shape.clone(), [x; 2]));
             (filled(0.0), filled(1.0))
         }
         (value, _) => (value.clone(), Value::Int(0)),

@@ -85,11 +85,11 @@ impl Tracer<'_> {
         }
         let values: Vec<Value> = args.iter().map(|arg| arg.value.clone()).collect();
         if !is_known && let Some(slots) = parts_of(name) {
-            let Type::Tuple(own) = returns else {
+            let Type::Tuple(slot_types) = returns else {
                 return Err(Fault::unsupported(format!("`{name}` gives a tuple")));
             };
             let mut all = Vec::with_capacity(slots.len());
-            for (slot, ty) in slots.iter().zip(own) {
+            for (slot, ty) in slots.iter().zip(slot_types) {
                 all.push(self.library(slot, args, types, ty)?);
             }
             let ids = Value::Tuple(all.iter().map(Traced::places).collect());
@@ -112,15 +112,15 @@ impl Tracer<'_> {
         }
         if MOVING.contains(&name) {
             let mut places: Vec<Value> = args.iter().map(Traced::places).collect();
-            for (k, (place, own)) in places.iter_mut().zip(&values).enumerate() {
-                match own {
+            for (k, (place, arg_value)) in places.iter_mut().zip(&values).enumerate() {
+                match arg_value {
                     // An integer among what is moved becomes a real number: a constant.
                     Value::Int(_) if is_moved(name, k) => *place = Value::Real(0.0),
                     Value::Ints(n) if is_moved(name, k) => {
                         *place = Value::Reals(Numbers::filled(n.shape.clone(), 0.0));
                     }
                     // Others say where to, not what.
-                    Value::Int(_) | Value::Ints(_) => *place = own.clone(),
+                    Value::Int(_) | Value::Ints(_) => *place = arg_value.clone(),
                     _ => {}
                 }
             }
@@ -183,8 +183,8 @@ impl Tracer<'_> {
                 self.tape.many(ids.iter().zip(&x).map(|(id, x)| (*id, m::exp(x - y))))
             }
             ("max" | "min", 1) => {
-                let at = x.iter().position(|x| *x == y);
-                return Ok(Some(number(at.map_or(0, |k| ids[k]), value)));
+                let position = x.iter().position(|x| *x == y);
+                return Ok(Some(number(position.map_or(0, |k| ids[k]), value)));
             }
             ("log_mix", 3) if types.iter().all(|ty| ty.rank() == 0) && y.is_finite() => {
                 let mut numbers = [(0.0, 0); 3];

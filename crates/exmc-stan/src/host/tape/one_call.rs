@@ -82,14 +82,14 @@ impl Calls {
         }
         let key = hasher.finish();
         for &place in self.places.get(&key).into_iter().flatten() {
-            let own = &self.compiled[place].signature;
-            let is_it = own.name == c.name
-                && own.traced == traced
-                && own.varies.as_deref() == varies
-                && own.types.iter().eq(c.types.iter().copied())
+            let known_signature = &self.compiled[place].signature;
+            let is_it = known_signature.name == c.name
+                && known_signature.traced == traced
+                && known_signature.varies.as_deref() == varies
+                && known_signature.types.iter().eq(c.types.iter().copied())
                 && c.args.iter().enumerate().all(|(k, value)| {
-                    own.shapes[k] == value.shape()
-                        && (!constants(k) || own.constants[k].as_ref() == Some(value))
+                    known_signature.shapes[k] == value.shape()
+                        && (!constants(k) || known_signature.constants[k].as_ref() == Some(value))
                 });
             if is_it {
                 return Ok(self.compiled[place].clone());
@@ -174,7 +174,7 @@ impl Building {
         self,
         signature: Signature,
         mut outputs: Vec<NodeId>,
-        of: NodeId,
+        scalar: NodeId,
         checks: Vec<String>,
     ) -> Result<Compiled, Fault> {
         let Self { mut graph, parameters, dim, wanted, .. } = self;
@@ -182,7 +182,7 @@ impl Building {
         let broken = |what: &dyn std::fmt::Display| {
             Fault::unsupported(format!("the derivative of `{name}`: {what}"))
         };
-        outputs.extend(differentiate(&mut graph, of, &wanted).map_err(|e| broken(&e.message()))?);
+        outputs.extend(differentiate(&mut graph, scalar, &wanted).map_err(|e| broken(&e.message()))?);
         let source = FunctionSource { graph, outputs, parameters, dim };
         let function = compile_function(Executor::default(), &source).map_err(|e| broken(&e))?;
         let bound = function.bind(&|_| None).map_err(|e| broken(&e))?;
@@ -210,8 +210,8 @@ fn density(signature: &Signature) -> Result<Compiled, Fault> {
             unnormalised_nodes(&signature.name, &mut building.graph, &building.args, varies)?
         }
     };
-    let of = outputs[0];
-    building.compile(signature.clone(), outputs, of, checks)
+    let scalar = outputs[0];
+    building.compile(signature.clone(), outputs, scalar, checks)
 }
 
 /// The slopes of a function, given adjoints of its elements.
@@ -226,8 +226,8 @@ fn function(signature: &Signature) -> Result<Compiled, (Option<usize>, Fault)> {
         };
         (unknown, refused(name, &error))
     })?;
-    let of = building.contracted(output.node, "adjoint").map_err(|fault| (None, fault))?;
-    building.compile(signature.clone(), Vec::new(), of, Vec::new()).map_err(|fault| (None, fault))
+    let scalar = building.contracted(output.node, "adjoint").map_err(|fault| (None, fault))?;
+    building.compile(signature.clone(), Vec::new(), scalar, Vec::new()).map_err(|fault| (None, fault))
 }
 
 impl Building {
@@ -281,8 +281,8 @@ impl Tracer<'_> {
         let wrong = |what: &dyn std::fmt::Display| Fault::domain(format!("{name}: {what}"));
         let done = lock(&compiled.instance).evaluate(point, out);
         done.map_err(|error| wrong(&error))?;
-        let (own, slopes) = out.split_at(1 + compiled.checks.len());
-        if let Some(k) = own[1..].iter().position(|holds| *holds == 0.0) {
+        let (results, slopes) = out.split_at(1 + compiled.checks.len());
+        if let Some(k) = results[1..].iter().position(|holds| *holds == 0.0) {
             return Err(wrong(&compiled.checks[k]));
         }
         let mut ids = Vec::with_capacity(count);
@@ -293,7 +293,7 @@ impl Tracer<'_> {
         }
         let edges = ids.iter().map(|id| *id as Id).zip(slopes.iter().copied());
         let id = self.tape.many(edges);
-        Ok(Traced::number(own[0], id))
+        Ok(Traced::number(results[0], id))
     }
 
     /// The slopes of a call whose value is known.
@@ -325,9 +325,9 @@ impl Tracer<'_> {
             }
         };
         let mut point = Vec::new();
-        for (k, own) in values.iter().enumerate() {
+        for (k, arg_value) in values.iter().enumerate() {
             if !constant[k] {
-                push_reals(own, &mut point);
+                push_reals(arg_value, &mut point);
             }
         }
         let mut ids = Vec::new();
@@ -359,11 +359,11 @@ impl Tracer<'_> {
     pub(super) fn transform(
         &mut self,
         transform: &Transform,
-        own: &[f64],
+        numbers: &[f64],
         places: &[Id],
         (unconstrained, inner): (&Shape, &Shape),
     ) -> Result<(Vec<f64>, Id, f64, Id), Fault> {
-        let value = Value::reals(own.to_vec());
+        let value = Value::reals(numbers.to_vec());
         let name = format!("{transform:?} {inner:?}");
         let (args, types) = ([value], [&Type::Vector]);
         let c = Call { name: &name, args: &args, types: &types, returns: &Type::Vector };
@@ -382,20 +382,20 @@ impl Tracer<'_> {
                 building.wanted.clear();
                 return building.compile(signature.clone(), vec![value, log], log, Vec::new());
             }
-            let of = building.contracted(value, "value")?;
+            let scalar = building.contracted(value, "value")?;
             let by_log = building.contracted(log, "log")?;
-            let of = building.graph.add(of, by_log);
-            building.compile(signature.clone(), Vec::new(), of, Vec::new())
+            let scalar = building.graph.add(scalar, by_log);
+            building.compile(signature.clone(), Vec::new(), scalar, Vec::new())
         };
         let constant = |_: usize| false;
         let forward = self.calls.get(&c, &constant, (&[false], None), |s| build(s, false))?;
         let back = self.calls.get(&c, &constant, (&[true], None), |s| build(s, true))?;
         let mut out = vec![0.0; inner.len() + 1];
-        lock(&forward.instance).evaluate(own, &mut out).map_err(|error| failed(&error))?;
+        lock(&forward.instance).evaluate(numbers, &mut out).map_err(|error| failed(&error))?;
         let log = out.pop().unwrap_or(f64::NAN);
         let count = out.len() + 1;
-        let pull = pull_by(back.instance.clone(), own.to_vec(), places.to_vec());
-        let first = self.tape.group(count, own.len() + places.len(), pull);
+        let pull = pull_by(back.instance.clone(), numbers.to_vec(), places.to_vec());
+        let first = self.tape.group(count, numbers.len() + places.len(), pull);
         Ok((out, first, log, first + (count - 1) as Id))
     }
 }
@@ -406,10 +406,10 @@ fn pull_by(
     point: Vec<f64>,
     ids: Vec<Id>,
 ) -> super::record::Pull {
-    Box::new(move |own: &[f64], below: &mut [f64]| {
-        let whole = [&point, own].concat();
+    Box::new(move |adjoints: &[f64], below: &mut [f64]| {
+        let inputs = [&point, adjoints].concat();
         let mut slopes = vec![0.0; ids.len()];
-        if lock(&instance).evaluate(&whole, &mut slopes).is_err() {
+        if lock(&instance).evaluate(&inputs, &mut slopes).is_err() {
             slopes.fill(f64::NAN);
         }
         for (id, slope) in ids.iter().zip(&slopes) {

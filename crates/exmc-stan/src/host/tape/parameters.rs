@@ -25,10 +25,10 @@ pub(super) struct Rest<'r> {
 impl<'r> Rest<'r> {
     fn take(&mut self, count: usize) -> Result<(&'r [f64], &'r [Id]), Fault> {
         let short = || Fault::size("the position has too few coordinates");
-        let (own, numbers) = self.numbers.split_at_checked(count).ok_or_else(short)?;
+        let (taken, numbers) = self.numbers.split_at_checked(count).ok_or_else(short)?;
         let (ids, places) = self.places.split_at(count);
         (self.numbers, self.places) = (numbers, places);
-        Ok((own, ids))
+        Ok((taken, ids))
     }
 }
 
@@ -36,7 +36,7 @@ impl<'r> Rest<'r> {
 /// places.
 type Bound = Vec<(f64, Id)>;
 
-fn at(bound: &Bound, k: usize) -> Option<(f64, Id)> {
+fn bound_at(bound: &Bound, k: usize) -> Option<(f64, Id)> {
     (!bound.is_empty()).then(|| bound[k % bound.len()])
 }
 
@@ -54,7 +54,7 @@ impl Tracer<'_> {
         while let DeclaredType::Array { element, .. } = leaf {
             leaf = element;
         }
-        let (ty, constraint, own) = match (leaf, extents) {
+        let (ty, constraint, leaf_shape) = match (leaf, extents) {
             (DeclaredType::Leaf { ty, constraint, .. }, Extents::Numbers(shape)) => {
                 (ty, constraint, shape)
             }
@@ -66,7 +66,7 @@ impl Tracer<'_> {
             }
             _ => return Ok(Err(Fault::size("extents of another type (a fault of exmc)"))),
         };
-        let shape = [outer, own].concat();
+        let shape = [outer, leaf_shape].concat();
         if !is_complex(ty)
             && let Some(transform) = structural(constraint, ty)
         {
@@ -84,13 +84,13 @@ impl Tracer<'_> {
         let form = Value::unset(&Type::array(ty.clone(), shape.len() - ty.rank()), &shape);
         let count = reals(&form).len();
         let (numbers, ids) = match rest.take(count) {
-            Ok(own) => own,
+            Ok(taken) => taken,
             Err(fault) => return Ok(Err(fault)),
         };
         let affine = matches!(constraint, Constraint::OffsetMultiplier(..));
         let (mut values, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (k, (z, id)) in numbers.iter().zip(ids).enumerate() {
-            let (a, b) = (at(&a, k), at(&b, k));
+            let (a, b) = (bound_at(&a, k), bound_at(&b, k));
             let (x, id) = match affine {
                 true => self.moved((*z, *id), a, b),
                 false => self.bounded((*z, *id), a, b),
@@ -179,11 +179,11 @@ impl Tracer<'_> {
         let unconstrained = transform.unconstrained_shape(&inner).map_err(Fault::size)?;
         let (mut values, mut places) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            let (own, ids) = rest.take(unconstrained.len())?;
-            let found = self.transform(transform, own, ids, (&unconstrained, &inner))?;
-            let (own, first, log, by) = found;
-            places.extend((0..own.len()).map(|k| f64::from(first) + k as f64));
-            values.extend(own);
+            let (taken, ids) = rest.take(unconstrained.len())?;
+            let found = self.transform(transform, taken, ids, (&unconstrained, &inner))?;
+            let (constrained, first, log, by) = found;
+            places.extend((0..constrained.len()).map(|k| f64::from(first) + k as f64));
+            values.extend(constrained);
             if self.jacobian {
                 self.add_to_target(log, by);
             }

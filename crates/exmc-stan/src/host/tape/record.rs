@@ -168,11 +168,11 @@ impl Tape {
                 && k == (group.first + group.count - 1) as usize
             {
                 k = group.first as usize;
-                let (below, own) = adjoints.split_at_mut(k);
-                let own = &own[..group.count as usize];
+                let (below, group_adjoints) = adjoints.split_at_mut(k);
+                let group_adjoints = &group_adjoints[..group.count as usize];
                 // Where nothing flows, nothing is multiplied: 0 times infinity is no slope.
-                if own.iter().any(|adjoint| *adjoint != 0.0) {
-                    (group.pull)(own, below);
+                if group_adjoints.iter().any(|adjoint| *adjoint != 0.0) {
+                    (group.pull)(group_adjoints, below);
                     below[0] = 0.0;
                 }
                 groups.next();
@@ -232,9 +232,9 @@ mod tests {
         let (x, y) = (tape.leaf(), tape.leaf());
         // a = x y at (2, 5), (b, c) = (3 a, 7 x), z = b + c.
         let a = tape.two((x, 5.0), (y, 2.0));
-        let pull = move |own: &[f64], below: &mut [f64]| {
-            below[a as usize] += 3.0 * own[0];
-            below[x as usize] += 7.0 * own[1];
+        let pull = move |group_adjoints: &[f64], below: &mut [f64]| {
+            below[a as usize] += 3.0 * group_adjoints[0];
+            below[x as usize] += 7.0 * group_adjoints[1];
         };
         let b = tape.group(2, 2, Box::new(pull));
         let z = tape.two((b, 1.0), (b + 1, 1.0));

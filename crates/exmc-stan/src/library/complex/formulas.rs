@@ -80,8 +80,8 @@ pub(super) fn divide(g: &mut Graph, a: Pair, b: Pair) -> Pair {
     let length = squared(g, (c, d));
     let minus = g.neg(d);
     let (re, im) = multiply(g, a, (c, minus));
-    let whole = g.mul(length, scale);
-    (g.div(re, whole), g.div(im, whole))
+    let divisor = g.mul(length, scale);
+    (g.div(re, divisor), g.div(im, divisor))
 }
 
 pub(super) fn polar(g: &mut Graph, r: NodeId, angle: NodeId) -> Pair {

@@ -128,9 +128,9 @@ impl Lowering<'_> {
 
     /// Conditions that differ in one mask and its opposite become one without it.
     fn join_opposites(&mut self, under: &mut Vec<Vec<Mask>>) {
-        while let Some((a, b, at)) = self.opposites(under) {
+        while let Some((a, b, position)) = self.opposites(under) {
             let mut joined = under[a].clone();
-            joined.remove(at);
+            joined.remove(position);
             under.remove(b);
             under[a] = joined;
         }
@@ -143,10 +143,10 @@ impl Lowering<'_> {
                     continue;
                 }
                 let mut differ = (0..first.len()).filter(|k| first[*k] != second[*k]);
-                if let (Some(at), None) = (differ.next(), differ.next())
-                    && self.is_opposite(first[at], second[at])
+                if let (Some(position), None) = (differ.next(), differ.next())
+                    && self.is_opposite(first[position], second[position])
                 {
-                    return Some((a, b, at));
+                    return Some((a, b, position));
                 }
             }
         }

@@ -136,8 +136,8 @@ impl Lowering<'_> {
         let current = self.env.levels.pop();
         let depth = self.depth();
         let inner = |mask: &Mask| mask.level > depth && !planted(Fault::InnerMaskOutside);
-        let own = self.env.masks.iter().position(inner);
-        let masks = own.map_or_else(Vec::new, |first| self.env.masks.split_off(first));
+        let first_inner = self.env.masks.iter().position(inner);
+        let masks = first_inner.map_or_else(Vec::new, |first| self.env.masks.split_off(first));
         let result = run(self);
         self.env.masks.extend(masks);
         self.env.levels.extend(current);

@@ -122,7 +122,7 @@ impl Lowering<'_> {
     ) {
         let shape = value.shape(&self.sink.graph);
         let (level, masks) = (self.depth(), self.env.masks.len());
-        let storage = Storage::whole(level, masks, shape, value);
+        let storage = Storage::from_value(level, masks, shape, value);
         self.env.stores[iterations.variable.0 as usize] = Some(storage);
     }
 }

@@ -47,7 +47,7 @@ impl Marks {
     /// time.
     pub(in crate::lower) fn cover(&mut self, addresses: impl Iterator<Item = u32>) {
         let (low, high) =
-            addresses.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
+            addresses.fold((u32::MAX, 0), |(low, high), address| (low.min(address), high.max(address)));
         if low > high {
             return;
         }
@@ -66,7 +66,7 @@ impl Marks {
         }
     }
 
-    pub(in crate::lower) fn at(&mut self, address: u32) -> &mut Mark {
+    pub(in crate::lower) fn mark_at(&mut self, address: u32) -> &mut Mark {
         &mut self.list[(address - self.first) as usize]
     }
 }
@@ -185,7 +185,7 @@ impl Lowering<'_> {
                     _ => (lane_at(0), lane_at(lanes - 1)),
                 };
                 for address in addresses {
-                    let mark = marks.at(*address);
+                    let mark = marks.mark_at(*address);
                     match how {
                         Touch::Read if mark.writer > first => return carried(),
                         Touch::Read => mark.reader = mark.reader.max(final_lane),
@@ -214,7 +214,7 @@ impl Lowering<'_> {
                 }
                 let final_lane = if end == k + 1 { lane } else { lane_at(end - 1) };
                 for address in here {
-                    let mark = marks.at(*address);
+                    let mark = marks.mark_at(*address);
                     if mark.writer > lane || (how == Touch::Write && mark.reader > lane) {
                         return carried();
                     }
@@ -265,7 +265,7 @@ impl Lowering<'_> {
             let marks = watch.marks.entry(variable).or_default();
             marks.cover(order.iter().map(|(address, _)| *address));
             for (address, k) in order {
-                let mark = marks.at(*address);
+                let mark = marks.mark_at(*address);
                 let lane = lane_at(*k);
                 let fine = if owners[address] == ALL_LANES {
                     mark.sum()

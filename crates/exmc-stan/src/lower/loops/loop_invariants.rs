@@ -177,7 +177,7 @@ impl Lowering<'_> {
 
     fn still_holds(&self, steady: &LoopInvariants, entry: &Entry) -> bool {
         let levels = &self.env.levels[steady.depth.0..];
-        let same = |(own, before): (&IterationLanes, &Arc<[u32]>)| own.up == *before;
+        let same = |(lanes, before): (&IterationLanes, &Arc<[u32]>)| lanes.up == *before;
         levels.len() == entry.levels.len()
             && levels.iter().zip(&entry.levels).all(same)
             && entry.inside.iter().all(|(id, before)| {

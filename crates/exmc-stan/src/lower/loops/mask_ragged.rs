@@ -18,7 +18,7 @@ const MAX_PADDING: usize = 4;
 /// A part of a variable along one dimension.
 struct Stretch {
     /// The variable along the whole dimension.
-    whole: Expr,
+    variable: Expr,
     /// First and last position in each lane, from 1.
     ends: Vec<(i64, i64)>,
 }
@@ -32,11 +32,11 @@ impl Lowering<'_> {
     ) -> LowerResult<Option<LaneValue>> {
         let [a, b] = args else { return Ok(None) };
         let (Some(a), Some(b)) = (self.stretch(a)?, self.stretch(b)?) else { return Ok(None) };
-        let (left, right) = (self.evaluate_outside(&a.whole)?, self.evaluate_outside(&b.whole)?);
-        let ((value, _), source, within, (weights, own), of) =
+        let (left, right) = (self.evaluate_outside(&a.variable)?, self.evaluate_outside(&b.variable)?);
+        let ((value, _), source, within, (weights, row_of_lane), weight_ends) =
             match (left.0.is_known(), right.0.is_known()) {
-                (false, true) => (left, &a.whole, a.ends, right, b.ends),
-                (true, false) => (right, &b.whole, b.ends, left, a.ends),
+                (false, true) => (left, &a.variable, a.ends, right, b.ends),
+                (true, false) => (right, &b.variable, b.ends, left, a.ends),
                 _ => return Ok(None),
             };
         let fits = |ends: &[(i64, i64)], extent: usize| {
@@ -51,7 +51,7 @@ impl Lowering<'_> {
             return Ok(None);
         };
         let lanes = self.lane_count();
-        let sound = fits(&within, extent) && fits(&of, known) && lengths(&within) == lengths(&of);
+        let sound = fits(&within, extent) && fits(&weight_ends, known) && lengths(&within) == lengths(&weight_ends);
         // What is wrong is reported where the parts are read as they are.
         if !sound || lanes * extent > MAX_ELEMENTS {
             return Ok(None);
@@ -65,18 +65,18 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let Some(numbers) = weights.as_known().map(reals) else { return Ok(None) };
-        let shared = !weights.lanes && within.iter().zip(&of).all(|e| e == (&within[0], &of[0]));
+        let shared = !weights.lanes && within.iter().zip(&weight_ends).all(|e| e == (&within[0], &weight_ends[0]));
         let count = if shared { 1 } else { lanes };
         let mut padded = vec![0.0; count * extent];
         // Of each lane: where its part begins, and how many elements it has.
         let stretch =
             |lane: usize| (lane * extent + within[lane].0 as usize - 1, parts[lane] as usize);
-        for (lane, (first, _)) in of.iter().enumerate().take(count) {
-            let (at, len) = stretch(lane);
-            let own = own.as_ref().map_or(lane, |own| own[lane] as usize);
-            let from = if weights.lanes { own * known } else { 0 } + *first as usize - 1;
+        for (lane, (first, _)) in weight_ends.iter().enumerate().take(count) {
+            let (start, len) = stretch(lane);
+            let row = row_of_lane.as_ref().map_or(lane, |rows| rows[lane] as usize);
+            let from = if weights.lanes { row * known } else { 0 } + *first as usize - 1;
             if len > 0 {
-                padded[at..at + len].copy_from_slice(&numbers[from..from + len]);
+                padded[start..start + len].copy_from_slice(&numbers[from..from + len]);
             }
         }
         let shape: Vec<usize> = (!shared).then_some(lanes).into_iter().chain([extent]).collect();
@@ -88,8 +88,8 @@ impl Lowering<'_> {
         } else {
             // What lies outside of the part must not matter even where it is not finite.
             let mut inside = vec![0.0; count * extent];
-            for (at, len) in (0..count).map(stretch) {
-                inside[at..at + len].fill(1.0);
+            for (start, len) in (0..count).map(stretch) {
+                inside[start..start + len].fill(1.0);
             }
             let inside = constant_of(&mut self.sink.graph, &shape, inside, true);
             let zero = self.sink.graph.scalar(0.0);
@@ -107,13 +107,13 @@ impl Lowering<'_> {
     fn is_finite_beside(
         &mut self,
         args: &[Expr],
-        whole: &Expr,
+        variable: &Expr,
         (low, high): (i64, i64),
     ) -> LowerResult<bool> {
         let key = args.first().map_or(SyntaxId::NONE, |arg| arg.id);
-        let ExprKind::Index(base, indices) = &whole.kind else { return Ok(false) };
+        let ExprKind::Index(base, indices) = &variable.kind else { return Ok(false) };
         let ExprKind::Variable(id) = base.kind else { return Ok(false) };
-        let span = whole.span;
+        let span = variable.span;
         let int = |value: i64| Expr::new(ExprKind::Int(value), Type::Int, span);
         let mut sides = Vec::new();
         for (from, to) in [(1, Some(low - 1)), (high + 1, None)] {
@@ -145,9 +145,9 @@ impl Lowering<'_> {
             expr = part;
         }
         let ExprKind::Index(base, indices) = &expr.kind else { return Ok(None) };
-        let mut whole = indices.clone();
+        let mut full_indices = indices.clone();
         let mut ends = None;
-        for index in &mut whole {
+        for index in &mut full_indices {
             let Index::Range(low, high) = index else { continue };
             let (Some(low), Some(high), None) = (low.take(), high.take(), &ends) else {
                 return Ok(None);
@@ -162,8 +162,8 @@ impl Lowering<'_> {
             Some(if value.lanes { numbers.into_owned() } else { vec![numbers[0]; lanes] })
         };
         let (Some(low), Some(high)) = (spread(&low), spread(&high)) else { return Ok(None) };
-        let kind = ExprKind::Index(base.clone(), whole);
-        let whole = Expr::new(kind, expr.ty.clone(), expr.span);
-        Ok(Some(Stretch { whole, ends: low.into_iter().zip(high).collect() }))
+        let kind = ExprKind::Index(base.clone(), full_indices);
+        let variable = Expr::new(kind, expr.ty.clone(), expr.span);
+        Ok(Some(Stretch { variable, ends: low.into_iter().zip(high).collect() }))
     }
 }

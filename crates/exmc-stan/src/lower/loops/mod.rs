@@ -132,15 +132,15 @@ impl Lowering<'_> {
     /// The elements of a value of a type, in the order of a loop over them.
     fn elements(&mut self, value: LaneValue, ty: &Type, span: Span) -> LowerResult<LoopValues> {
         if let (Form::Tuple(slots), (depth, Type::Tuple(types))) = (&value.form, ty.array_parts()) {
-            let of = |(slot, ty): (&LaneValue, &Type)| {
+            let slot_elements = |(slot, ty): (&LaneValue, &Type)| {
                 self.elements(slot.clone(), &ty.clone().array(depth), span)
             };
             return Ok(LoopValues::Tuples(
-                slots.iter().zip(types).map(of).collect::<LowerResult<_>>()?,
+                slots.iter().zip(types).map(slot_elements).collect::<LowerResult<_>>()?,
             ));
         }
         let shape = value.shape(&self.sink.graph);
-        let storage = Storage::whole(self.depth(), 0, shape.clone(), value);
+        let storage = Storage::from_value(self.depth(), 0, shape.clone(), value);
         let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match shape.as_slice() {
             [count, rest @ ..] => {
                 let size: usize = rest.iter().product();
@@ -271,7 +271,7 @@ impl Lowering<'_> {
         assigned: &Arc<BTreeSet<VariableId>>,
     ) -> LowerResult<bool> {
         let total: usize = iterations.counts.iter().sum();
-        let own = self.env.levels.len();
+        let loop_level = self.env.levels.len();
         let snapshot = self.guard(plan);
         if let Some(snapshot) = snapshot.as_ref().filter(|_| !plan.worked && plan.ahead.is_none())
             && self.probe(plan, iterations, body, assigned, snapshot)
@@ -307,7 +307,7 @@ impl Lowering<'_> {
             else {
                 return Err(stop);
             };
-            if *level != own {
+            if *level != loop_level {
                 return Err(stop);
             }
             if let Abort::Crowded { total, .. } = &stop {

@@ -74,8 +74,8 @@ impl Lowering<'_> {
                     let value = this.read_whole(*id, body.span)?;
                     let Some(known) = value.as_known() else { return Ok(None) };
                     for (place, lane) in kept.iter().enumerate() {
-                        let own = if value.lanes { lane_of(known, place) } else { known.clone() };
-                        table[*lane as usize].push(own);
+                        let lane_value = if value.lanes { lane_of(known, place) } else { known.clone() };
+                        table[*lane as usize].push(lane_value);
                     }
                 }
                 let value = this.step_value(iterations, &kept, k);
@@ -225,8 +225,8 @@ impl Part<'_> {
     fn read_indices(&mut self, indices: &[Index]) {
         for index in indices {
             match index {
-                Index::Single(at) | Index::Multiple(at) => self.read(at),
-                Index::Range(low, high) => low.iter().chain(high).for_each(|at| self.read(at)),
+                Index::Single(expr) | Index::Multiple(expr) => self.read(expr),
+                Index::Range(low, high) => low.iter().chain(high).for_each(|expr| self.read(expr)),
             }
         }
     }

@@ -39,11 +39,11 @@ impl Lowering<'_> {
         if assigned.is_empty() || few * MIN_ITERATIONS > total {
             return false;
         }
-        let (own, nodes) = (self.env.levels.len(), self.sink.graph.len());
+        let (loop_level, nodes) = (self.env.levels.len(), self.sink.graph.len());
         let values = iterations.values.clone();
         let first = Iterations { counts, variable: iterations.variable, values };
         let groups = [(0..few as u32).collect()];
-        let around = self.enclosing.probed.replace(own);
+        let around = self.enclosing.probed.replace(loop_level);
         let needs_others = loop {
             let walked = self.guarded(Some(snapshot), |this| {
                 let watch = Watch { assigned: assigned.clone(), ..Watch::default() };
@@ -56,9 +56,9 @@ impl Lowering<'_> {
             self.enclosing.records.iter_mut().for_each(|record| record.steady.clear());
             match walked {
                 Err(Abort::Carried { level, variable: Some(variable), private: true })
-                    if level == own && Arc::make_mut(&mut plan.private).insert(variable) => {}
+                    if level == loop_level && Arc::make_mut(&mut plan.private).insert(variable) => {}
                 // Integers may be computed ahead.
-                Err(Abort::Carried { level, variable, .. }) if level == own => {
+                Err(Abort::Carried { level, variable, .. }) if level == loop_level => {
                     break !variable.is_some_and(|variable| self.is_int(variable));
                 }
                 _ => break false,

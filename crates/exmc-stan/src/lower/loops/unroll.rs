@@ -43,7 +43,7 @@ impl Lowering<'_> {
             if kept.is_empty() {
                 break;
             }
-            let whole = kept.len() == lanes;
+            let is_full = kept.len() == lanes;
             let step = |this: &mut Self| {
                 let value = this.step_value(iterations, &kept, k);
                 this.set_loop_variable(iterations, value);
@@ -54,7 +54,7 @@ impl Lowering<'_> {
                 }
             };
             let first = self.sink.graph.len();
-            let mut flow = if whole { step(self)? } else { self.in_lanes(&kept, step)? };
+            let mut flow = if is_full { step(self)? } else { self.in_lanes(&kept, step)? };
             if recorded {
                 self.end_iteration(first);
             }
@@ -63,7 +63,7 @@ impl Lowering<'_> {
                 flow = LaneFlow::on();
             }
             if flow.mask.is_some() || so_far != Left::on() {
-                let Some(iteration) = flow.conditions().filter(|_| whole) else {
+                let Some(iteration) = flow.conditions().filter(|_| is_full) else {
                     return Err(self.mixed(body.span));
                 };
                 so_far = self.iterated(so_far, iteration);

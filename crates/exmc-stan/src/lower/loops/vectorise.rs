@@ -57,14 +57,14 @@ impl Lowering<'_> {
             // afterwards.
             let masks = self.env.masks.len();
             if let Some(start) = start {
-                *slot = Some(Storage::whole(level, masks, storage.shape.clone(), start));
+                *slot = Some(Storage::from_value(level, masks, storage.shape.clone(), start));
                 outside.push((*id, storage));
                 continue;
             }
             *slot = Some(match starts.get(id) {
                 Some(values) => {
                     let values = LaneValue::known_lanes(values.clone());
-                    Storage::whole(level, masks, storage.shape.clone(), values)
+                    Storage::from_value(level, masks, storage.shape.clone(), values)
                 }
                 None => Storage::private(level, masks, storage.shape.clone(), total),
             });

@@ -258,7 +258,7 @@ impl<'a> Alignment<'a> {
     /// Positions of a node's elements in the node that they are taken from.
     fn positions(&self, id: NodeId) -> Option<Vec<u32>> {
         let g = &*self.graph;
-        let mut at: Vec<usize> = (0..g.shape(id).len()).collect();
+        let mut positions: Vec<usize> = (0..g.shape(id).len()).collect();
         let mut id = id;
         loop {
             let node = g.node(id);
@@ -267,7 +267,7 @@ impl<'a> Alignment<'a> {
                 Op::Slice { axis, start, step, len } => {
                     let from = g.shape(node.args[0]).extents();
                     let inner: usize = from[axis + 1..].iter().product();
-                    for place in &mut at {
+                    for place in &mut positions {
                         let (row, rest) = (*place / inner.max(1), *place % inner.max(1));
                         let (outer, k) = (row / len, row % len);
                         *place = (outer * from[*axis] + start + k * step) * inner + rest;
@@ -276,11 +276,11 @@ impl<'a> Alignment<'a> {
                 Op::Gather => {
                     let index = g.as_constant(node.args[1])?.values();
                     let inner: usize = g.shape(node.args[0]).extents()[1..].iter().product();
-                    for place in &mut at {
+                    for place in &mut positions {
                         *place = index[*place / inner] as usize * inner + *place % inner;
                     }
                 }
-                _ => return at.into_iter().map(|place| u32::try_from(place).ok()).collect(),
+                _ => return positions.into_iter().map(|place| u32::try_from(place).ok()).collect(),
             }
             id = node.args[0];
         }

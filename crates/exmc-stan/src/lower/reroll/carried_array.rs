@@ -113,10 +113,10 @@ impl Alignment<'_> {
                 }
                 let t = first + step;
                 let (s, write) = self.writer(new, t)?;
-                let Element::Of(node, at) = *new else { return None };
+                let Element::Of(node, offset) = *new else { return None };
                 let len = self.graph.shape(node).len();
                 let same = *found.get_or_insert((write, len)) == (write, len);
-                if s + 1 != t || !same || *places[k].get_or_insert(at as usize) != at as usize {
+                if s + 1 != t || !same || *places[k].get_or_insert(offset as usize) != offset as usize {
                     return None;
                 }
                 mask[(step - 1) * size + k] = 1.0;
@@ -189,8 +189,8 @@ impl Alignment<'_> {
                     let [_, inner] = around(*axis, &node.shape);
                     let extent = g.shape(node.args[0]).extents()[*axis];
                     let all = self.elements_beneath(node.args[0], depth, sources)?;
-                    for at in range {
-                        let (row, rest) = (at / inner, at % inner);
+                    for position in range {
+                        let (row, rest) = (position / inner, position % inner);
                         let (outer, k) = (row / len, row % len);
                         found.push(all[(outer * extent + start + k * step) * inner + rest]);
                     }
@@ -202,8 +202,8 @@ impl Alignment<'_> {
                     let rows = index.get(range.start / inner..range.end.div_ceil(inner))?;
                     // Of few elements, no more is looked at than they are.
                     if MAX_CHANGED * range.len() < g.shape(node.args[0]).len() {
-                        for at in range {
-                            let first = *index.get(at / inner)? as usize * inner + at % inner;
+                        for position in range {
+                            let first = *index.get(position / inner)? as usize * inner + position % inner;
                             self.append(node.args[0], first..first + 1, found, depth + 1, sources)?;
                         }
                         return Some(());
@@ -216,9 +216,9 @@ impl Alignment<'_> {
                         }
                         return Some(());
                     }
-                    for at in range {
-                        let first = *index.get(at / inner)? as usize * inner;
-                        found.push(*all.get(first + at % inner)?);
+                    for position in range {
+                        let first = *index.get(position / inner)? as usize * inner;
+                        found.push(*all.get(first + position % inner)?);
                     }
                     return Some(());
                 }
@@ -232,8 +232,8 @@ impl Alignment<'_> {
                             let low = range.start.max(begin);
                             let high = range.end.min(begin + width);
                             if low < high {
-                                let own = low - begin + block * width..high - begin + block * width;
-                                self.append(arg, own, found, depth + 1, sources)?;
+                                let arg_range = low - begin + block * width..high - begin + block * width;
+                                self.append(arg, arg_range, found, depth + 1, sources)?;
                             }
                             begin += width;
                         }
@@ -252,7 +252,7 @@ impl Alignment<'_> {
             }
             id = node.args[0];
         }
-        found.extend(range.map(|at| Element::Of(id, at as u32)));
+        found.extend(range.map(|position| Element::Of(id, position as u32)));
         Some(())
     }
 

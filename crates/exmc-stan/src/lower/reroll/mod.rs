@@ -83,10 +83,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// Ends the record of a loop that went through all its iterations (`whole`) or not, and turns
-    /// what can be into scans. `inside` are the variables that its body declares. Says whether
-    /// sizes that grow kept most of it from that.
-    pub(super) fn end_record(&mut self, whole: bool, inside: &[VariableId]) -> bool {
+    /// Ends the record of a loop that went through all its iterations (`is_complete`) or not, and
+    /// turns what can be into scans. `inside` are the variables that its body declares. Says
+    /// whether sizes that grow kept most of it from that.
+    pub(super) fn end_record(&mut self, is_complete: bool, inside: &[VariableId]) -> bool {
         let Some(record) = self.enclosing.records.pop() else { return false };
         self.env.terms = record.outer.clone();
         let mut written: FxHashMap<NodeId, Vec<(usize, usize)>> = FxHashMap::default();
@@ -102,7 +102,7 @@ impl Lowering<'_> {
             grew: false,
             moved: FxHashMap::default(),
         };
-        if whole {
+        if is_complete {
             for id in inside {
                 self.env.stores[id.0 as usize] = None;
             }

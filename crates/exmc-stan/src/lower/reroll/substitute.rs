@@ -89,9 +89,9 @@ impl Folding<'_> {
                 waiting.pop();
                 continue;
             }
-            if let Some((home, at)) = self.home(g, id) {
+            if let Some((home, start)) = self.home(g, id) {
                 let shape = g.shape(id).clone();
-                let positions: Vec<u32> = (at..at + shape.len() as u32).collect();
+                let positions: Vec<u32> = (start..start + shape.len() as u32).collect();
                 let new = pick(g, home, &positions, shape.extents());
                 self.moved.insert(id, new);
                 waiting.pop();
@@ -157,7 +157,7 @@ impl Folding<'_> {
             if id.index() < self.record.start || !seen.insert(id) {
                 continue;
             }
-            if let Some((s, k)) = self.written.get(&id).and_then(|at| at.first())
+            if let Some((s, k)) = self.written.get(&id).and_then(|writes| writes.first())
                 && *s < stretch.end
             {
                 if stretch.contains(s) {

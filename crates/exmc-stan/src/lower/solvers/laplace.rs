@@ -106,8 +106,8 @@ pub(crate) fn options_on_values(start: &Value) -> Value {
 /// The density of the family that a function of this name is for, and how many arguments the
 /// family takes in it.
 fn family(name: &str) -> Option<(String, usize)> {
-    let of = |family: &Family| family.laplace.filter(|_| name.contains(family.name));
-    let (family, count) = families().find_map(|family| Some((family, of(family)?)))?;
+    let argument_count = |family: &Family| family.laplace.filter(|_| name.contains(family.name));
+    let (family, count) = families().find_map(|family| Some((family, argument_count(family)?)))?;
     Some((format!("{}_{}", family.name, family.density_suffix()), count))
 }
 
@@ -335,8 +335,8 @@ impl Lowering<'_> {
             let sum = graph.sum(product);
             let column = differentiate(&mut graph, sum, &[theta]).map_err(refused)?[0];
             let column = graph.reshape(column, [n, 1]);
-            let place = |at: usize| -> f64 {
-                let (row, other) = (at / n, at % n);
+            let place = |index: usize| -> f64 {
+                let (row, other) = (index / n, index % n);
                 if other == row / block * block + j { -1.0 } else { 0.0 }
             };
             let places: Vec<f64> = (0..n * n).map(place).collect();
@@ -414,8 +414,8 @@ impl Lowering<'_> {
         let argument = |node, ty: Type| Argument { node, ty, batched: false };
         let mut args = vec![argument(y, Type::Int.array(1)), argument(location, Type::Vector)];
         if let [dispersion, _] = parts[..] {
-            let own = graph.gather(dispersion, index);
-            args.push(argument(own, Type::Vector));
+            let dispersions = graph.gather(dispersion, index);
+            args.push(argument(dispersions, Type::Vector));
         }
         if count == 0 {
             let zero = graph.scalar(0.0);
@@ -445,7 +445,7 @@ struct Local {
 }
 
 impl Local {
-    fn at(
+    fn evaluate_at(
         &self,
         g: &mut Graph,
         theta: NodeId,
@@ -484,7 +484,7 @@ fn step(local: &Local, n: usize) -> Result<ScanBody, GraphError> {
         Some(values) => Some(input("fixed1", local.graph.shape(values))?),
         None => None,
     };
-    let [_, gradient, curvature] = local.at(&mut g, theta, values)?;
+    let [_, gradient, curvature] = local.evaluate_at(&mut g, theta, values)?;
     let pulled = g.matmul(curvature, theta);
     let b = g.add(pulled, gradient);
     let matrix = one_plus(&mut g, covariance, curvature, n);
@@ -493,12 +493,12 @@ fn step(local: &Local, n: usize) -> Result<ScanBody, GraphError> {
     let weighted = g.matmul(curvature, full);
     let full_a = g.sub(b, weighted);
     let part = |g: &mut Graph, from: NodeId, to: NodeId| {
-        let whole = g.sub(to, from);
-        let moved = g.mul(share, whole);
+        let difference = g.sub(to, from);
+        let moved = g.mul(share, difference);
         g.add(from, moved)
     };
     let (next, next_a) = (part(&mut g, theta, full), part(&mut g, a, full_a));
-    let [log, _, _] = local.at(&mut g, next, values)?;
+    let [log, _, _] = local.evaluate_at(&mut g, next, values)?;
     let square = dot(&mut g, next, next_a);
     let half = g.scale(square, 0.5);
     let reached = g.sub(log, half);
@@ -544,7 +544,7 @@ fn approximate(
     let mode = g.apply(Op::Project(0), &[scan])?;
     let mode = g.apply(Op::Hold, &[mode])?;
 
-    let [_, gradient, curvature] = local.at(g, mode, local.passed)?;
+    let [_, gradient, curvature] = local.evaluate_at(g, mode, local.passed)?;
     let pulled = g.matmul(covariance, gradient);
     let residual = g.sub(pulled, mode);
     let held = |g: &mut Graph, x: NodeId| g.apply(Op::Hold, &[x]);
@@ -552,7 +552,7 @@ fn approximate(
     let matrix = one_plus(g, fixed, curved, n);
     let moved = g.solve(matrix, residual);
     let theta = g.add(mode, moved);
-    let [log, _, curvature] = local.at(g, theta, local.passed)?;
+    let [log, _, curvature] = local.evaluate_at(g, theta, local.passed)?;
     // -theta' K^-1 theta / 2 to first order around the mode, where K^-1 theta is the gradient.
     let linear = dot(g, slope, theta);
     let product = g.matmul(covariance, slope);

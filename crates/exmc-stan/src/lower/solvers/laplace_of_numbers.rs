@@ -40,11 +40,11 @@ fn replaced(
             let pairs = slots.into_iter().zip(marks);
             LaneValue::tuple(pairs.map(|(slot, marks)| replaced(slot, marks, replace)).collect())
         }
-        (Form::Known(own), Form::Known(marks)) => {
-            let is_int = matches!(own, Value::Int(_) | Value::Ints(_));
+        (Form::Known(known), Form::Known(marks)) => {
+            let is_int = matches!(known, Value::Int(_) | Value::Ints(_));
             let is_marked = !is_int && reals(marks).iter().any(|mark| *mark != 0.0);
-            let new = if is_marked { replace(&own, marks) } else { None };
-            new.unwrap_or(LaneValue { form: Form::Known(own), lanes: false })
+            let new = if is_marked { replace(&known, marks) } else { None };
+            new.unwrap_or(LaneValue { form: Form::Known(known), lanes: false })
         }
         (form, _) => LaneValue { form, lanes: value.lanes },
     }
@@ -56,8 +56,8 @@ pub(crate) fn marked_numbers(args: &[Option<Marked>]) -> (Vec<f64>, Vec<f64>) {
     for (value, marks) in args.iter().flatten() {
         let Some(marks) = marks else { continue };
         let (value, marks) = (LaneValue::known(value.clone()), LaneValue::known(marks.clone()));
-        replaced(value, &marks, &mut |own, marks| {
-            numbers.extend_from_slice(&reals(own));
+        replaced(value, &marks, &mut |known, marks| {
+            numbers.extend_from_slice(&reals(known));
             all.extend_from_slice(&reals(marks));
             None
         });
@@ -92,8 +92,8 @@ pub(crate) fn laplace_of_numbers(
             continue;
         };
         let graph = &mut lowering.sink.graph;
-        let mut declare = |own: &Value, _: &Value| {
-            let shape = Shape::from(own.shape());
+        let mut declare = |known: &Value, _: &Value| {
+            let shape = Shape::from(known.shape());
             let (len, input) = (shape.len(), format!("number{dim}"));
             let node = graph.input(&input, Role::Parameter, shape, DType::Real).ok()?;
             inputs.push((node, dim));

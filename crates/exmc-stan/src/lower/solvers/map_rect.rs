@@ -17,20 +17,21 @@ impl Lowering<'_> {
         args: &[Expr],
         span: Span,
     ) -> LowerResult<LaneValue> {
-        let [function, shared, own, reals, ints] = args else {
+        let [function, shared, shard_parameters, reals, ints] = args else {
             return Err(unsupported(span, "this call of `map_rect`"));
         };
         let ExprKind::Function { function, .. } = function.kind else {
             return Err(unsupported(span, "`map_rect` over a library function"));
         };
         let shared = self.evaluate(shared)?;
-        let shards = [self.evaluate(own)?, self.evaluate(reals)?, self.evaluate(ints)?];
+        let shards = [self.evaluate(shard_parameters)?, self.evaluate(reals)?, self.evaluate(ints)?];
         let counts = shards.each_ref().map(|value| value.shape(&self.sink.graph)[0]);
         let count = counts[0];
         if counts != [count; 3] {
-            let [own, reals, ints] = counts;
+            let [parameters, reals, ints] = counts;
             let message = format!(
-                "`map_rect` has parameters of {own} shards, but data of {reals} and integers of {ints}"
+                "`map_rect` has parameters of {parameters} shards, but data of {reals} and integers \
+                 of {ints}"
             );
             return Err(crate::lower::abort::runtime(span, message));
         }
@@ -103,8 +104,8 @@ impl Lowering<'_> {
         }
         let full = array.shape(&self.sink.graph);
         let (shape, size) = (full[1..].to_vec(), full[1..].iter().product::<usize>());
-        let flat: Vec<u32> = (k * size..(k + 1) * size).map(|at| at as u32).collect();
-        let storage = Storage::whole(0, 0, full, array.clone());
+        let flat: Vec<u32> = (k * size..(k + 1) * size).map(|position| position as u32).collect();
+        let storage = Storage::from_value(0, 0, full, array.clone());
         let form = storage.read(&mut self.sink.graph, &flat, &shape);
         Ok(LaneValue { form: form.expect("a whole value has all elements"), lanes: false })
     }

@@ -39,7 +39,7 @@ impl Stretches {
     }
 
     /// The stretch of a source; nothing of one that is none.
-    fn of(&mut self, source: u32) -> Option<&mut Stretch> {
+    fn stretch_of(&mut self, source: u32) -> Option<&mut Stretch> {
         match self {
             Self::All(all) => all.get_mut(source as usize),
             Self::Met(_) if source == NEVER => None,
@@ -62,7 +62,7 @@ pub(in crate::lower) fn read_mixed(
     let mut used: Vec<u32> = Vec::new();
     let mut stretches = Stretches::new(sources.len(), flat.len());
     for Cell { source, offset } in chosen() {
-        let stretch = stretches.of(source)?;
+        let stretch = stretches.stretch_of(source)?;
         if stretch.high == 0 {
             used.push(source);
         }
@@ -75,18 +75,18 @@ pub(in crate::lower) fn read_mixed(
     });
     if let Some(known) = known.collect::<Option<Vec<&Value>>>() {
         for (source, number) in used.iter().zip(0..) {
-            stretches.of(*source)?.shift = number;
+            stretches.stretch_of(*source)?.shift = number;
         }
         let all = chosen().map(|Cell { source, offset }| {
-            Some((stretches.of(source)?.shift as usize, offset as usize))
+            Some((stretches.stretch_of(source)?.shift as usize, offset as usize))
         });
         if !known.is_empty() && known.iter().all(|v| is_int(v)) {
             let tables: Vec<_> = known.iter().filter_map(|v| ints(v)).collect();
-            let numbers = all.map(|at| at.map(|(table, offset)| tables[table][offset]));
+            let numbers = all.map(|entry| entry.map(|(table, offset)| tables[table][offset]));
             return Some(Form::Known(int_value(shape, numbers.collect::<Option<_>>()?)));
         }
         let tables: Vec<_> = known.iter().map(|v| reals(v)).collect();
-        let numbers = all.map(|at| at.map(|(table, offset)| tables[table][offset]));
+        let numbers = all.map(|entry| entry.map(|(table, offset)| tables[table][offset]));
         return Some(Form::Known(real_value(shape, numbers.collect::<Option<_>>()?)));
     }
     if let [only] = used.as_slice() {
@@ -103,7 +103,7 @@ pub(in crate::lower) fn read_mixed(
     let mut parts = Vec::with_capacity(used.len());
     let mut start: u32 = 0;
     for source in &used {
-        let stretch = stretches.of(*source)?;
+        let stretch = stretches.stretch_of(*source)?;
         let positions: Vec<u32> = (stretch.low..stretch.high).collect();
         stretch.shift = start.wrapping_sub(stretch.low);
         let len = positions.len();
@@ -120,7 +120,7 @@ pub(in crate::lower) fn read_mixed(
     let joined = g.concat(&parts, 0);
     let mut positions: Vec<u32> = Vec::with_capacity(flat.len());
     for Cell { source, offset } in chosen() {
-        positions.push(stretches.of(source)?.shift.wrapping_add(offset));
+        positions.push(stretches.stretch_of(source)?.shift.wrapping_add(offset));
     }
     Some(Form::Node(pick(g, joined, &positions, shape)))
 }
@@ -165,12 +165,12 @@ pub(in crate::lower) fn pick(
     let mut width: usize = extents.iter().skip(1).product();
     let mut axis = 1;
     while width > 1 {
-        let whole = positions.len().is_multiple_of(width)
+        let has_full_rows = positions.len().is_multiple_of(width)
             && positions.chunks(width).all(|row| {
                 (row[0] as usize).is_multiple_of(width)
                     && row.iter().zip(row[0]..).all(|(p, q)| *p == q)
             });
-        if whole {
+        if has_full_rows {
             break;
         }
         width = extents.get(axis + 1..).map_or(1, |rest| rest.iter().product());

@@ -105,7 +105,7 @@ impl Addresses {
             return None;
         }
         let first = &self.flat[..each];
-        if first.iter().zip(first[0]..).all(|(own, next)| *own == next) {
+        if first.iter().zip(first[0]..).all(|(address, next)| *address == next) {
             return None;
         }
         let mut rows: Vec<u32> = Vec::new();
@@ -114,7 +114,7 @@ impl Addresses {
         for lane in lanes {
             let row = &self.flat[lane * each..(lane + 1) * each];
             let is_same = last == Some(lane)
-                || rows.len().checked_sub(each).is_some_and(|at| rows[at..] == *row);
+                || rows.len().checked_sub(each).is_some_and(|start| rows[start..] == *row);
             if !is_same {
                 if rows.len() / each + 1 > count / WORTH_ROWS {
                     return None;
@@ -143,7 +143,7 @@ impl Addresses {
 
 impl Storage {
     /// A place that holds a whole value.
-    pub(in crate::lower) fn whole(
+    pub(in crate::lower) fn from_value(
         level: usize,
         masks: usize,
         shape: Vec<usize>,
@@ -159,7 +159,7 @@ impl Storage {
 
     /// Whether it is just this node.
     pub(in crate::lower) fn is_node(&self, node: NodeId) -> bool {
-        matches!(&self.cells, Cells::Whole(LaneValue { form: Form::Node(own), .. }) if *own == node)
+        matches!(&self.cells, Cells::Whole(LaneValue { form: Form::Node(stored), .. }) if *stored == node)
     }
 
     /// Whether anything in it is a node.

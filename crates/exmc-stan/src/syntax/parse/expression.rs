@@ -322,7 +322,7 @@ impl Parser<'_> {
     }
 
     fn last_kind(&self) -> Kind {
-        self.tokens[self.at.saturating_sub(1)].kind
+        self.tokens[self.position.saturating_sub(1)].kind
     }
 
     fn name_or_call(&mut self) -> Parsed<Grown> {

@@ -38,7 +38,7 @@ type Parsed<T> = Result<T, Stop>;
 /// whose name ends in `.stanfunctions` holds functions without a block around them.
 pub fn parse(sources: &mut Sources, resolver: &mut dyn Resolver) -> (Program, Vec<Diagnostic>) {
     let Lexed { tokens, comments, diagnostics: unread } = lex(sources, resolver);
-    let mut parser = Parser { sources, tokens, at: 0, depth: 0, diagnostics: Vec::new() };
+    let mut parser = Parser { sources, tokens, position: 0, depth: 0, diagnostics: Vec::new() };
     let bare = parser.sources.files().first().is_some_and(|f| f.name.ends_with(".stanfunctions"));
     let mut program = if bare { parser.bare_functions() } else { parser.program() };
     program.comments = comments;
@@ -70,7 +70,7 @@ fn follows(
 struct Parser<'a> {
     sources: &'a Sources,
     tokens: Vec<Token>,
-    at: usize,
+    position: usize,
     /// Levels of nesting that are open.
     depth: usize,
     diagnostics: Vec<Diagnostic>,
@@ -80,7 +80,7 @@ impl Parser<'_> {
     /// The token that is `ahead` places on; the end, past the end.
     fn ahead(&self, ahead: usize) -> Token {
         let last = self.tokens.len() - 1;
-        self.tokens[(self.at + ahead).min(last)]
+        self.tokens[(self.position + ahead).min(last)]
     }
 
     fn kind(&self) -> Kind {
@@ -93,7 +93,7 @@ impl Parser<'_> {
 
     /// The place of the token before; the first token's, at the start.
     fn last_span(&self) -> Span {
-        self.tokens[self.at.saturating_sub(1)].span
+        self.tokens[self.position.saturating_sub(1)].span
     }
 
     fn text(&self) -> &str {
@@ -103,7 +103,7 @@ impl Parser<'_> {
     fn advance(&mut self) -> Token {
         let token = self.ahead(0);
         if token.kind != Kind::End {
-            self.at += 1;
+            self.position += 1;
         }
         token
     }
@@ -133,7 +133,7 @@ impl Parser<'_> {
 
     /// Moves to the end, so that everything ends.
     fn give_up(&mut self) {
-        self.at = self.tokens.len() - 1;
+        self.position = self.tokens.len() - 1;
     }
 
     /// Whether the parser moved to the end after too many mistakes, or a limit.
@@ -204,7 +204,7 @@ impl Parser<'_> {
         }
         let last = self.last_span();
         let here = self.span();
-        let line = |span: Span, at: u32| self.sources.file(span).place(at).line;
+        let line = |span: Span, offset: u32| self.sources.file(span).place(offset).line;
         let next_line = last.file != here.file || line(last, last.end) < line(here, here.start);
         if self.kind() == Kind::RightBrace || self.kind() == Kind::End || next_line {
             let end = Span { start: last.end.saturating_sub(1).max(last.start), ..last };

@@ -72,7 +72,7 @@ impl Parser<'_> {
                 "this `}` closes nothing",
                 "is there a `}` too many before it?",
             );
-        } else if self.kind() == Kind::Semicolon && self.at > 0 {
+        } else if self.kind() == Kind::Semicolon && self.position > 0 {
             self.error_with_help(
                 self.span(),
                 "a `;` stands between blocks",
@@ -98,14 +98,14 @@ impl Parser<'_> {
         }
     }
 
-    fn misplaced_block(&mut self, name: BlockName, at: Span, earlier: BlockName, place: Span) {
+    fn misplaced_block(&mut self, name: BlockName, span: Span, earlier: BlockName, place: Span) {
         let (message, label) = if name == earlier {
             (format!("the block `{}` stands twice", name.text()), "first here".to_owned())
         } else {
             let label = format!("`{}` stands here", earlier.text());
             (format!("the block `{}` comes before `{}`", name.text(), earlier.text()), label)
         };
-        self.report(Diagnostic::error(Class::Syntax, at, message).label(place, label).help(BLOCKS));
+        self.report(Diagnostic::error(Class::Syntax, span, message).label(place, label).help(BLOCKS));
     }
 
     /// A block after its keyword.
@@ -141,7 +141,7 @@ impl Parser<'_> {
 
     /// One statement of a list, or what is skipped after a mistake.
     pub(super) fn one_statement(&mut self, block: BlockName, statements: &mut Vec<Statement>) {
-        let before = self.at;
+        let before = self.position;
         let read = match block {
             BlockName::Functions => self.function(),
             BlockName::Data | BlockName::Parameters => self.plain_declaration(block),
@@ -150,9 +150,9 @@ impl Parser<'_> {
         match read {
             Ok(statement) => statements.push(statement),
             Err(Stop) => {
-                let stuck = self.at == before;
+                let stuck = self.position == before;
                 self.skip_statement();
-                if stuck && self.at == before && self.kind() != Kind::RightBrace && !self.at_block()
+                if stuck && self.position == before && self.kind() != Kind::RightBrace && !self.at_block()
                 {
                     self.advance();
                 }

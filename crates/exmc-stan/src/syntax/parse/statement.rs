@@ -75,7 +75,7 @@ impl Parser<'_> {
             Kind::Reject => Ok(StatementKind::Reject(self.printed("reject")?)),
             Kind::FatalError => Ok(StatementKind::FatalError(self.printed("fatal_error")?)),
             Kind::Target if self.ahead(1).kind == Kind::PlusAssign => {
-                self.at += 2;
+                self.position += 2;
                 let value = self.expression()?;
                 self.semicolon("`target += …`")?;
                 Ok(StatementKind::TargetPlus(value))
@@ -153,7 +153,7 @@ impl Parser<'_> {
         if let Some(old) = self.old_assignment() {
             return old;
         }
-        let start = self.at;
+        let start = self.position;
         let expr = self.expression()?;
         if let Some(op) = assignment(self.kind()) {
             let target = match lvalue(&expr) {
@@ -225,7 +225,7 @@ impl Parser<'_> {
         if !self.kind().is_name() || !self.arrow_ahead() {
             return None;
         }
-        let (before, reports) = (self.at, self.diagnostics.len());
+        let (before, reports) = (self.position, self.diagnostics.len());
         let target = self.common_expression().ok();
         let (less, minus) = (self.ahead(0), self.ahead(1));
         let arrow = less.kind == Kind::Less
@@ -233,7 +233,7 @@ impl Parser<'_> {
             && less.span.end == minus.span.start
             && target.is_some();
         if arrow {
-            self.at += 2;
+            self.position += 2;
             let value = self.expression();
             if let (Ok(value), Some(target)) = (value, target.as_ref().and_then(lvalue))
                 && self.kind() != Kind::Tilde
@@ -246,7 +246,7 @@ impl Parser<'_> {
             }
         }
         if !self.gave_up() {
-            self.at = before;
+            self.position = before;
             self.diagnostics.truncate(reports);
         }
         None

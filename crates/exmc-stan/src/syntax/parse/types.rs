@@ -117,11 +117,11 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        let whole = self.since(opening);
-        let sizes = Span { end: whole.end.saturating_sub(u32::from(open == 0)), ..sizes_start };
+        let brackets_span = self.since(opening);
+        let sizes = Span { end: brackets_span.end.saturating_sub(u32::from(open == 0)), ..sizes_start };
         let sizes = self.sources.text(sizes).to_owned();
         let help = format!("write `array[{sizes}] {ty} {name};`");
-        self.error_with_help(whole, "an array's sizes stand before its type", help)
+        self.error_with_help(brackets_span, "an array's sizes stand before its type", help)
     }
 
     /// A type with sizes, and with constraints where they may stand.

@@ -35,11 +35,11 @@ pub(super) fn order(
     for (k, i) in body.iter().enumerate() {
         let second = i.code.results()[0];
         let read = [Some(i.a), (!second).then_some(i.b), Some(i.c)];
-        let mut own: Vec<usize> =
+        let mut sources: Vec<usize> =
             read.into_iter().flatten().filter_map(|place| writers[number(place)?]).collect();
-        own.sort_unstable();
-        own.dedup();
-        operands.push(own);
+        sources.sort_unstable();
+        sources.dedup();
+        operands.push(sources);
         for place in [Some(i.out), second.then_some(i.b)].into_iter().flatten() {
             if let Some(number) = number(place) {
                 writers[number] = Some(k);
@@ -76,12 +76,12 @@ impl Order {
         // Registers that it takes to compute each as if nothing were read twice.
         let mut registers = vec![1; operands.len()];
         for k in 0..operands.len() {
-            let own = &mut operands[k];
-            own.sort_by_key(|&operand| std::cmp::Reverse(registers[operand]));
-            let held = own.iter().enumerate().map(|(before, &operand)| before + registers[operand]);
+            let sources = &mut operands[k];
+            sources.sort_by_key(|&operand| std::cmp::Reverse(registers[operand]));
+            let held = sources.iter().enumerate().map(|(before, &operand)| before + registers[operand]);
             registers[k] = held.max().unwrap_or(1);
             if needed[k] {
-                own.iter().for_each(|&operand| users[operand].push(k));
+                sources.iter().for_each(|&operand| users[operand].push(k));
             }
         }
         let missing = operands.iter().map(Vec::len).collect();
@@ -147,12 +147,12 @@ mod tests {
 
     /// Additions, by the number that each writes and the two that it reads.
     fn additions(all: &[[usize; 3]]) -> Vec<Instruction> {
-        let of = |&[out, a, b]: &[usize; 3]| {
+        let addition = |&[out, a, b]: &[usize; 3]| {
             let [out, a, b] = [out, a, b].map(place);
             let (c, d) = (Place::NONE, Place::NONE);
             Instruction { code: Code::Add, precision: Precision::F64, out, a, b, c, d, extra: None }
         };
-        all.iter().map(of).collect()
+        all.iter().map(addition).collect()
     }
 
     fn ordered(all: &[[usize; 3]], roots: &[usize]) -> Vec<usize> {

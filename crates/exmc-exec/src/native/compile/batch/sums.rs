@@ -87,13 +87,13 @@ impl Writer<'_> {
     /// rounding, but for a vector that is the only one.
     pub(super) fn dot(&mut self, n: usize, [a, b]: [Place; 2]) -> Option<Place> {
         let zero = self.constant(0.0);
-        let whole = if n > LANES { n / LANES * LANES } else { 0 };
+        let full_len = if n > LANES { n / LANES * LANES } else { 0 };
         let mut sums = Sums::default();
         for k in 0..n {
             let (a, b) = (self.read(a, k)?, self.read(b, k)?);
             let sum = &mut sums[k % LANES];
             *sum = Some(match *sum {
-                sum if k < whole => self.result(Code::MulAdd, [a, b, sum.unwrap_or(zero)]),
+                sum if k < full_len => self.result(Code::MulAdd, [a, b, sum.unwrap_or(zero)]),
                 sum => {
                     let product = self.result(Code::Mul, [a, b, Place::NONE]);
                     sum.map_or(product, |sum| self.add(sum, product))
@@ -107,11 +107,11 @@ impl Writer<'_> {
     pub(super) fn terms(&mut self, terms: &[([Place; 3], bool)]) -> Option<Place> {
         let mut sum = self.constant(0.0);
         for &(factors, negative) in terms {
-            let mut own = factors;
-            for factor in own.iter_mut().filter(|factor| **factor != Place::NONE) {
+            let mut read_factors = factors;
+            for factor in read_factors.iter_mut().filter(|factor| **factor != Place::NONE) {
                 *factor = self.read(*factor, 0)?;
             }
-            let [a, b, c] = own;
+            let [a, b, c] = read_factors;
             sum = match (b, c) {
                 (Place::NONE, _) => {
                     let code = if negative { Code::Sub } else { Code::Add };
@@ -137,8 +137,8 @@ impl Writer<'_> {
         row: usize,
         column: usize,
     ) -> Option<Place> {
-        let at = offset + (row / LANES * columns + column) * LANES + row % LANES;
-        let value = *super::read_elements(&self.packed.lines).get(at)?;
+        let index = offset + (row / LANES * columns + column) * LANES + row % LANES;
+        let value = *super::read_elements(&self.packed.lines).get(index)?;
         Some(self.constant(value))
     }
 
@@ -197,12 +197,12 @@ impl Writer<'_> {
     ) -> Option<()> {
         let zero = self.constant(0.0);
         let mut sums = vec![zero; len];
-        let at = index.at.get(..n)?;
-        if at.iter().any(|&k| k as usize >= len) {
+        let elements = index.elements.get(..n)?;
+        if elements.iter().any(|&k| k as usize >= len) {
             return None;
         }
         if index.first_runs.is_empty() || index.rises {
-            for (j, &k) in at.iter().enumerate() {
+            for (j, &k) in elements.iter().enumerate() {
                 let term = self.read(i.a, j)?;
                 sums[k as usize] = self.add(sums[k as usize], term);
             }

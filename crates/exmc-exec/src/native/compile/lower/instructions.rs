@@ -36,9 +36,9 @@ impl Lowering<'_> {
                         builder.push(Code::SumSoftplusInvLogit, out, [a, b, c], None);
                         return;
                     }
-                    let own = self.target(builder, k);
+                    let target = self.target(builder, k);
                     let other = self.target(builder, pair.other);
-                    let (out, b) = if pair.other_first { (other, own) } else { (own, other) };
+                    let (out, b) = if pair.other_first { (other, target) } else { (target, other) };
                     builder.push(pair.code, out, [a, b, none], None);
                 } else if let Some(&(inner, side)) = fused.inner.get(&k) {
                     let [a, b] = self.inner_operands(inner);

@@ -28,7 +28,7 @@ impl Lowering<'_> {
         }
         let (mixed, added) = mixed(graph, state, next);
         let mut rows = Rows { graph, mixed, weights: None };
-        let found = rows.of(next)?;
+        let found = rows.rows_of(next)?;
         let weights = rows.weights?;
         let term = |(weight, from): (Option<u32>, u32)| Some([weight?, from]);
         let terms = found.into_iter().map(|row| row.into_iter().map(term).collect());
@@ -73,7 +73,7 @@ struct Rows<'g> {
 }
 
 impl Rows<'_> {
-    fn of(&mut self, id: NodeId) -> Option<Vec<Row>> {
+    fn rows_of(&mut self, id: NodeId) -> Option<Vec<Row>> {
         let graph = self.graph;
         let node = graph.node(id);
         let len = node.shape.len();
@@ -81,29 +81,29 @@ impl Rows<'_> {
             return Some((0..len).map(|k| vec![(None, narrow(k))]).collect());
         }
         match &node.op {
-            Op::Reshape(_) => self.of(node.args[0]),
+            Op::Reshape(_) => self.rows_of(node.args[0]),
             Op::Broadcast(to) => {
-                let rows = self.of(node.args[0])?;
+                let rows = self.rows_of(node.args[0])?;
                 let places = stretched_places(graph.shape(node.args[0]), to);
                 Some(places.into_iter().map(|k| rows[k].clone()).collect())
             }
             Op::Binary(Binary::Mul) => {
                 let (a, b) = (node.args[0], node.args[1]);
-                let (rows, factor) = match self.of(a) {
+                let (rows, factor) = match self.rows_of(a) {
                     Some(rows) => (rows, b),
-                    None => (self.of(b)?, a),
+                    None => (self.rows_of(b)?, a),
                 };
                 self.weighted(rows, factor)
             }
             Op::Gather if graph.shape(node.args[0]).rank() == 1 => {
                 let index = graph.as_constant(node.args[1])?.values();
-                let rows = self.of(node.args[0])?;
+                let rows = self.rows_of(node.args[0])?;
                 index.iter().map(|&k| rows.get(k as usize).cloned()).collect()
             }
             Op::ScatterAdd { len } if graph.shape(node.args[0]).rank() == 1 => {
                 let index = graph.as_constant(node.args[1])?.values();
                 let mut sums = vec![Row::new(); *len];
-                for (row, &k) in self.of(node.args[0])?.into_iter().zip(index) {
+                for (row, &k) in self.rows_of(node.args[0])?.into_iter().zip(index) {
                     sums.get_mut(k as usize)?.extend(row);
                 }
                 Some(sums)
@@ -113,7 +113,7 @@ impl Rows<'_> {
                 let extents = graph.shape(node.args[0]).extents();
                 let inner: usize = extents[axis + 1..].iter().product();
                 let mut sums = vec![Row::new(); len];
-                for (k, row) in self.of(node.args[0])?.into_iter().enumerate() {
+                for (k, row) in self.rows_of(node.args[0])?.into_iter().enumerate() {
                     sums[k / (inner * extents[axis]) * inner + k % inner].extend(row);
                 }
                 Some(sums)

@@ -63,7 +63,7 @@ fn sums(body: &ScanBody) -> Option<Sums> {
     let group = groups.first()?.len();
     let pairs: Vec<&Element> = groups.iter().flatten().collect();
     let fits = groups.len() == width && (2..=MAX_PAIRS).contains(&pairs.len());
-    if !fits || group == 0 || groups.iter().any(|own| own.len() != group) {
+    if !fits || group == 0 || groups.iter().any(|members| members.len() != group) {
         return None;
     }
     let mut from = Vec::new();
@@ -162,8 +162,8 @@ fn groups(graph: &Graph, next: NodeId) -> Option<Groups> {
             };
             let elements: Vec<usize> = (0..values.len()).map(pair).collect();
             let one = |k: usize| {
-                let own = elements[k * extent..(k + 1) * extent].iter();
-                own.map(|&element| values[element].clone()).collect()
+                let members = elements[k * extent..(k + 1) * extent].iter();
+                members.map(|&element| values[element].clone()).collect()
             };
             let groups = (0..outer * inner).map(one).collect();
             let elements = elements.into_iter().map(narrow).collect();
@@ -200,27 +200,27 @@ pub(super) fn elements(
     }
     let node = graph.node(id);
     let len = node.shape.len();
-    let mut of = |k: usize| elements(graph, node.args[k], known);
+    let mut elements_of = |k: usize| elements(graph, node.args[k], known);
     let found = match &node.op {
         Op::Input { .. } => {
             let source = source(&node.op)?;
             (0..len).map(|k| Some(vec![(source, u32::try_from(k).ok()?, false)])).collect()
         }
-        Op::Reshape(_) => of(0),
-        Op::Unary(Unary::Neg) => of(0).map(negated),
+        Op::Reshape(_) => elements_of(0),
+        Op::Unary(Unary::Neg) => elements_of(0).map(negated),
         Op::Binary(op @ (Binary::Add | Binary::Sub)) => {
-            let (a, b) = (of(0)?, of(1)?);
+            let (a, b) = (elements_of(0)?, elements_of(1)?);
             let b = if *op == Binary::Sub { negated(b) } else { b };
             Some(a.into_iter().zip(b).map(|(a, b)| [a, b].concat()).collect())
         }
         Op::Broadcast(to) => {
-            let of = of(0)?;
+            let unstretched = elements_of(0)?;
             let places = stretched_places(graph.shape(node.args[0]), to);
-            Some(places.into_iter().map(|k| of[k].clone()).collect())
+            Some(places.into_iter().map(|k| unstretched[k].clone()).collect())
         }
         Op::Gather if graph.shape(node.args[0]).rank() == 1 => {
             let index = graph.as_constant(node.args[1])?.values();
-            let table = of(0)?;
+            let table = elements_of(0)?;
             index.iter().map(|&k| table.get(k as usize).cloned()).collect()
         }
         _ => None,
@@ -234,17 +234,17 @@ pub(super) fn stretched_places(from: &Shape, to: &Shape) -> Vec<usize> {
     let (from, extents) = (from.extents(), to.extents());
     let missing = extents.len() - from.len();
     let place = |k: usize| {
-        let (mut rest, mut at, mut stride) = (k, 0, 1);
+        let (mut rest, mut index, mut stride) = (k, 0, 1);
         for axis in (0..extents.len()).rev() {
             let here = rest % extents[axis];
             rest /= extents[axis];
             if axis >= missing {
                 let extent = from[axis - missing];
-                at += stride * if extent == 1 { 0 } else { here };
+                index += stride * if extent == 1 { 0 } else { here };
                 stride *= extent;
             }
         }
-        at
+        index
     };
     (0..to.len()).map(place).collect()
 }

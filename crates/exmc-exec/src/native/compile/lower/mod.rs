@@ -147,7 +147,7 @@ fn lower_with(
         stages,
         scans,
         arena: end,
-        own: first,
+        thread_start: first,
         shared,
         parts,
         constants,
@@ -302,9 +302,9 @@ impl Lowering<'_> {
         }
         let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
         let place = Place { region: Region::Shared, stream, step, offset: narrow(self.shared) };
-        let whole = self.graph.node(node);
-        let (node, stretched) = match whole.op {
-            Op::Broadcast(_) if len != 1 => (whole.args[0], Some(whole.shape.clone())),
+        let original = self.graph.node(node);
+        let (node, stretched) = match original.op {
+            Op::Broadcast(_) if len != 1 => (original.args[0], Some(original.shape.clone())),
             _ => (node, None),
         };
         self.parts.push(Part::Array { node, offset: self.shared, stretched });
@@ -322,7 +322,7 @@ impl Lowering<'_> {
     fn matrix(&mut self, k: usize, matrix: Matrix) -> Extra {
         let (precision, columns) = (self.precisions[k], matrix.columns);
         let same =
-            |(known, at, _): &&(Matrix, Precision, usize)| (*known, *at) == (matrix, precision);
+            |(known, known_precision, _): &&(Matrix, Precision, usize)| (*known, *known_precision) == (matrix, precision);
         if let Some(&(_, _, offset)) = self.matrices.iter().find(same) {
             return Extra::Matrix { offset, columns };
         }
@@ -368,7 +368,7 @@ impl Lowering<'_> {
         let block = block.min(n.next_multiple_of(LANES).max(LANES));
         let single = (1..=LANES).contains(&n);
         let (body, extras, slots) = (Vec::new(), Vec::new(), Vec::new());
-        let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, own: 0, slots };
+        let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, sink_elements: 0, slots };
         let fused = fuse(self.values, members, &self.ready);
         let members_set = members.iter().copied().collect();
         let mut builder = Builder { stage, members: members_set, precision: Precision::F64 };

@@ -25,16 +25,16 @@ pub(super) fn split(stage: &mut Loop, mut reserve: impl FnMut(usize) -> u32) {
     stage.shards = shards;
     for i in &mut stage.body {
         let Some(len) = sink_len(i, &stage.extras) else { continue };
-        let mut own = |elements: usize, place: Place| {
-            let offset = super::narrow(stage.own);
-            stage.own += elements.next_multiple_of(LANES);
+        let mut own_place = |elements: usize, place: Place| {
+            let offset = super::narrow(stage.sink_elements);
+            stage.sink_elements += elements.next_multiple_of(LANES);
             Place { region: Region::Own, offset, ..place }
         };
         let out = i.out;
-        i.out = own(len, out);
+        i.out = own_place(len, out);
         if i.code.has_partial_sums() {
             let lines = if i.code == Code::MatTVec { len } else { i.code.partial_lines() };
-            i.c = own(lines * LANES, i.c);
+            i.c = own_place(lines * LANES, i.c);
         }
         let first = reserve(shards * Slots::stride(len));
         stage.slots.push(Slots { part: i.out, len, first, out });

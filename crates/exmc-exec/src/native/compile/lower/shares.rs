@@ -64,12 +64,12 @@ pub(super) fn fuse_shares(values: &[Value], members: &[usize], fused: &mut Fused
             places.push(found.len() - 1);
             (found.len() - 1, 0)
         });
-        let own = match op {
+        let slot = match op {
             Binary::LogAddExp => &mut found[place].log,
             _ => &mut found[place].shares[side],
         };
         // The same function of views with another shape stays by itself.
-        own.get_or_insert(k);
+        slot.get_or_insert(k);
     }
     for mut shares in found.into_iter().filter(|shares| shares.members().count() > 1) {
         shares.sum = shares.log.and_then(|log| sum_of(values, &group, fused, log));

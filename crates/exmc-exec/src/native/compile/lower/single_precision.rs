@@ -43,9 +43,9 @@ fn saved(values: &[Value], value: &Value) -> i64 {
             _ => -2 * CONVERSION,
         },
         Compute::Sum => {
-            let of = value.operands.first().map(|(view, _)| &values[view.value].work);
+            let operand_work = value.operands.first().map(|(view, _)| &values[view.value].work);
             let function = |op: &Unary| matches!(op, Unary::Log | Unary::Log1p | Unary::Softplus);
-            let joined = matches!(of, Some(Compute::Map(Op::Unary(op))) if function(op));
+            let joined = matches!(operand_work, Some(Compute::Map(Op::Unary(op))) if function(op));
             if joined { 0 } else { -CONVERSION }
         }
         Compute::Scatter(_) | Compute::Copy | Compute::Pieces { .. } => -CONVERSION,
@@ -92,8 +92,8 @@ fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
         spaces.dedup();
         if is_member {
             let others = spaces.iter().any(|&space| space != value.space);
-            let whole = value.readers.iter().any(|(_, usage)| *usage == Usage::Whole);
-            if value.root || others || whole {
+            let is_read_whole = value.readers.iter().any(|(_, usage)| *usage == Usage::Whole);
+            if value.root || others || is_read_whole {
                 add(value.space, -CONVERSION);
             }
         } else if value.len > 1 {

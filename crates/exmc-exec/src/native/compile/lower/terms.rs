@@ -95,8 +95,8 @@ impl Tree<'_> {
     }
 
     /// Puts the factors of a product, if it is one, in its place.
-    fn split(&mut self, factors: &mut Vec<View>, at: usize) {
-        let view = factors[at];
+    fn split(&mut self, factors: &mut Vec<View>, index: usize) {
+        let view = factors[index];
         let value = &self.values[view.value];
         // What stands twice, as the base of a square does, is computed for its other place.
         let is_twice = factors.iter().filter(|other| other.value == view.value).count() > 1;
@@ -109,9 +109,9 @@ impl Tree<'_> {
             _ => return,
         };
         self.inside.push(view.value);
-        factors.splice(at..=at, parts);
+        factors.splice(index..=index, parts);
         // The two that are multiplied first stand first.
-        if at == 1 {
+        if index == 1 {
             factors.rotate_left(1);
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn split_scans(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec
     let mut outputs: FxHashMap<(NodeId, usize), NodeId> = FxHashMap::default();
     for id in live_ids() {
         let node = graph.node(id);
-        let of = |arg: &NodeId| copies[arg.index()].expect("arguments precede users");
+        let copy_of = |arg: &NodeId| copies[arg.index()].expect("arguments precede users");
         let copy = match &node.op {
             Op::Input { name, role } => new
                 .input(name, *role, node.shape.clone(), node.dtype)
@@ -48,7 +48,7 @@ pub(crate) fn split_scans(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec
                 outputs[&(node.args[0], *k)]
             }
             Op::Scan { length, reverse, body } if can_split(*length, &body.0) => {
-                let args: Vec<NodeId> = node.args.iter().map(of).collect();
+                let args: Vec<NodeId> = node.args.iter().map(copy_of).collect();
                 let mut split = Split::new(&mut new, (*length, *reverse), &body.0, args);
                 let used = used.get(&id).map_or(&[][..], Vec::as_slice);
                 split.follow(used);
@@ -59,7 +59,7 @@ pub(crate) fn split_scans(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec
                 continue;
             }
             op => {
-                let args: Vec<NodeId> = node.args.iter().map(of).collect();
+                let args: Vec<NodeId> = node.args.iter().map(copy_of).collect();
                 new.apply(op.clone(), &args).expect(FITS)
             }
         };

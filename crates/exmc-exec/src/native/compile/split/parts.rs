@@ -86,9 +86,9 @@ impl Split<'_> {
         self.states[id.index()].iter().any(|state| members.contains(state))
     }
 
-    /// The nodes that a scan computes for `roots`: those that `own` says, and what stretches or
-    /// renames a smaller value, in order.
-    fn inside(&self, roots: &[NodeId], own: impl Fn(&Self, NodeId) -> bool) -> Vec<NodeId> {
+    /// The nodes that a scan computes for `roots`: those that `is_member` says, and what stretches
+    /// or renames a smaller value, in order.
+    fn inside(&self, roots: &[NodeId], is_member: impl Fn(&Self, NodeId) -> bool) -> Vec<NodeId> {
         let mut found: FxHashSet<NodeId> = FxHashSet::default();
         let mut waiting = roots.to_vec();
         while let Some(id) = waiting.pop() {
@@ -98,7 +98,7 @@ impl Split<'_> {
             // Integers as constants: an index must be known when the body is lowered.
             let known =
                 matches!(node.op, Op::Constant(_)) && (len(id) == 1 || node.dtype == DType::Int);
-            if (own(self, id) || stretches || known) && found.insert(id) {
+            if (is_member(self, id) || stretches || known) && found.insert(id) {
                 waiting.extend(&node.args);
             }
         }

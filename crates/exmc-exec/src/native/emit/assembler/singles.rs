@@ -7,7 +7,7 @@ const NARROW: Encoding = packed(0x5a);
 const WIDEN: Encoding = Encoding { prefix: 0, ..NARROW };
 const WITH_UPPER: Encoding = Encoding { map: 3, ..packed(0x18) };
 const SPREAD: Encoding = Encoding { wide: false, ..fused(0x18) };
-const STORE_ONE: Encoding = Encoding { prefix: 2, whole: false, ..packed(0x11) };
+const STORE_ONE: Encoding = Encoding { prefix: 2, is_256_bit: false, ..packed(0x11) };
 
 impl Encoding {
     /// The same instruction on `f32`, of those that move lanes, compute or compare.

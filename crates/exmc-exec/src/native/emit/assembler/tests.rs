@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn instructions_have_the_bytes_of_the_manual() {
     const NEAR: usize = 0x10_0000_0000;
-    let at = |base: usize, offset: isize, moves| Address {
+    let address = |base: usize, offset: isize, moves| Address {
         first: base.wrapping_add_signed(offset),
         moves,
     };
@@ -34,27 +34,27 @@ fn instructions_have_the_bytes_of_the_manual() {
         ),
         // vmovupd ymm13, [rdx + 0x12345640]
         (
-            &|a| a.load(13, at(NEAR, 0x1234_5640, never)),
+            &|a| a.load(13, address(NEAR, 0x1234_5640, never)),
             &[0xc4, 0x61, 0x7d, 0x10, 0xaa, 0x40, 0x56, 0x34, 0x12],
         ),
         // vmovupd ymm1, [rcx + r8 + 0x1234567]
         (
-            &|a| a.load(1, at(far, 0x123_4567, block)),
+            &|a| a.load(1, address(far, 0x123_4567, block)),
             &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x01, 0x67, 0x45, 0x23, 0x01],
         ),
         // vmovupd [rdx + r9 + 0x12345678], ymm10
         (
-            &|a| a.store(at(NEAR, 0x1234_5678, stream), 10),
+            &|a| a.store(address(NEAR, 0x1234_5678, stream), 10),
             &[0xc4, 0x21, 0x7d, 0x11, 0x94, 0x0a, 0x78, 0x56, 0x34, 0x12],
         ),
         // vbroadcastsd ymm5, [rdx + 0x12345608]
         (
-            &|a| a.spread(5, at(NEAR, 0x1234_5608, never)),
+            &|a| a.spread(5, address(NEAR, 0x1234_5608, never)),
             &[0xc4, 0xe2, 0x7d, 0x19, 0xaa, 0x08, 0x56, 0x34, 0x12],
         ),
         // vmovsd xmm6, [rcx - 0x1234567]; vmovsd [rdx + 0x12345678], xmm6
         (
-            &|a| a.copy_one(at(NEAR, 0x1234_5678, never), at(far, -0x123_4567, never), 6),
+            &|a| a.copy_one(address(NEAR, 0x1234_5678, never), address(far, -0x123_4567, never), 6),
             &[
                 0xc4, 0xe1, 0x7b, 0x10, 0xb1, 0x99, 0xba, 0xdc, 0xfe, //
                 0xc4, 0xe1, 0x7b, 0x11, 0xb2, 0x78, 0x56, 0x34, 0x12,
@@ -87,7 +87,7 @@ fn instructions_have_the_bytes_of_the_manual() {
         // vmovupd [rdx + 0x12345640], xmm9; vextractf128 xmm5, ymm9, 1; vmovsd [rdx + 0x12345650],
         // xmm5
         (
-            &|a| a.store_first(at(NEAR, 0x1234_5640, never), 9, 3, 5),
+            &|a| a.store_first(address(NEAR, 0x1234_5640, never), 9, 3, 5),
             &[
                 0xc4, 0x61, 0x79, 0x11, 0x8a, 0x40, 0x56, 0x34, 0x12, //
                 0xc4, 0x63, 0x7d, 0x19, 0xcd, 0x01, //
@@ -96,7 +96,7 @@ fn instructions_have_the_bytes_of_the_manual() {
         ),
         // vmovupd ymm1, [rdx + r12 + 0x1234567]
         (
-            &|a| a.load(1, at(NEAR, 0x123_4567, Moves::BySteps(0))),
+            &|a| a.load(1, address(NEAR, 0x123_4567, Moves::BySteps(0))),
             &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x22, 0x67, 0x45, 0x23, 0x01],
         ),
         // mov r12, 0x10; mov r13, 0x20; add r13, 16; add r12, 8; cmp r12, 0x12345678; jle to the
@@ -146,7 +146,7 @@ fn instructions_have_the_bytes_of_the_manual() {
         (&|a| a.narrow(3, 9), &[0xc4, 0xc1, 0x7d, 0x5a, 0xd9]),
         (&|a| a.widen(3, 9), &[0xc4, 0xc1, 0x7c, 0x5a, 0xd9]),
         (
-            &|a| a.widen_from(1, at(NEAR, 0x1234_5640, never)),
+            &|a| a.widen_from(1, address(NEAR, 0x1234_5640, never)),
             &[0xc4, 0xe1, 0x7c, 0x5a, 0x8a, 0x40, 0x56, 0x34, 0x12],
         ),
         // vextractf128 xmm5, ymm9, 1; vinsertf128 ymm1, ymm2, xmm11, 1
@@ -181,8 +181,8 @@ fn instructions_have_the_bytes_of_the_manual() {
         (
             &|a| {
                 a.keep_arguments(true);
-                a.load(1, at(NEAR, 0x123_4567, block));
-                a.load(1, at(NEAR, 0x123_4567, Moves::SingleInLoop));
+                a.load(1, address(NEAR, 0x123_4567, block));
+                a.load(1, address(NEAR, 0x123_4567, Moves::SingleInLoop));
             },
             &[
                 0x49, 0x89, 0xd2, 0x49, 0x89, 0xf9, 0x49, 0xd1, 0xe9, 0x48, 0xd1, 0xee, //
@@ -224,7 +224,7 @@ fn instructions_have_the_bytes_of_the_manual() {
 #[test]
 fn wide_instructions_have_the_bytes_of_the_manual() {
     const NEAR: usize = 0x10_0000_0000;
-    let at = |offset: usize, moves| Address { first: NEAR + offset, moves };
+    let address = |offset: usize, moves| Address { first: NEAR + offset, moves };
     type Write<'a> = &'a dyn Fn(&mut Assembler);
     let table: [(Write<'_>, &[u8]); 17] = [
         // vaddpd zmm1, zmm18, zmm27
@@ -235,17 +235,17 @@ fn wide_instructions_have_the_bytes_of_the_manual() {
         (&|a| a.operate(MUL_ADD, 4, 28, 21_u8), &[0x62, 0xb2, 0x9d, 0x40, 0xb8, 0xe5]),
         // vmovupd zmm13, [rdx + 0x12345678]
         (
-            &|a| a.load(13, at(0x1234_5678, Moves::Never)),
+            &|a| a.load(13, address(0x1234_5678, Moves::Never)),
             &[0x62, 0x71, 0xfd, 0x48, 0x10, 0xaa, 0x78, 0x56, 0x34, 0x12],
         ),
         // vmovupd zmm17, [rdx + r8 + 0x1234567]
         (
-            &|a| a.load(17, at(0x123_4567, Moves::InBlock)),
+            &|a| a.load(17, address(0x123_4567, Moves::InBlock)),
             &[0x62, 0xa1, 0xfd, 0x48, 0x10, 0x8c, 0x02, 0x67, 0x45, 0x23, 0x01],
         ),
         // vmovupd [rdx + r9 + 0x12345678], zmm26
         (
-            &|a| a.store(at(0x1234_5678, Moves::InLoop), 26),
+            &|a| a.store(address(0x1234_5678, Moves::InLoop), 26),
             &[0x62, 0x21, 0xfd, 0x48, 0x11, 0x94, 0x0a, 0x78, 0x56, 0x34, 0x12],
         ),
         // vcmppd k1, zmm9, zmm18, 0x12; vpmovm2q zmm23, k1

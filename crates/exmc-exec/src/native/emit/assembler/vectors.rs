@@ -124,8 +124,8 @@ impl Assembler {
 
     /// The jump ends here.
     pub(in crate::native::emit) fn land(&mut self, jump: Jump) {
-        let Jump(at) = jump;
-        let far = i32::try_from(self.bytes.len() - at - 4).expect("a loop's body is short");
-        self.bytes[at..at + 4].copy_from_slice(&far.to_le_bytes());
+        let Jump(displacement) = jump;
+        let far = i32::try_from(self.bytes.len() - displacement - 4).expect("a loop's body is short");
+        self.bytes[displacement..displacement + 4].copy_from_slice(&far.to_le_bytes());
     }
 }

@@ -44,12 +44,12 @@ impl Verifier<'_> {
             scope.close()?;
         }
         // Registers mean nothing after their loop.
-        self.arena.forget(&(self.program.own..self.program.arena));
+        self.arena.forget(&(self.program.thread_start..self.program.arena));
         Ok(())
     }
 
-    fn instruction(&mut self, own: &mut InLoop<'_, '_>, i: &Instruction) -> Result<(), String> {
-        let stage = own.stage;
+    fn instruction(&mut self, loop_state: &mut InLoop<'_, '_>, i: &Instruction) -> Result<(), String> {
+        let stage = loop_state.stage;
         let extra = i.extra.map(|k| &stage.extras[k as usize]);
         let is_single = i.precision == Precision::F32;
         let operands = [i.a, i.b, i.c].into_iter().zip(i.code.lanes());
@@ -57,9 +57,9 @@ impl Verifier<'_> {
         let lanes: Vec<Place> = operands.filter(is_there).map(|(place, _)| place).collect();
         let reads_single = (is_single || i.code == Code::Widen) && i.code != Code::Narrow;
         for &place in &lanes {
-            self.lane(own, place, reads_single)?;
+            self.lane(loop_state, place, reads_single)?;
         }
-        let whole = match (i.code, extra) {
+        let whole_operand = match (i.code, extra) {
             (Code::Load | Code::LoadOrZero, Some(&Extra::Index { number, len })) => {
                 self.index(number, len, if i.out.step == 0 { 1 } else { stage.n })?;
                 Some((i.a, len))
@@ -104,21 +104,21 @@ impl Verifier<'_> {
             }
             _ => None,
         };
-        if let Some((place, len)) = whole {
+        if let Some((place, len)) = whole_operand {
             let found = self.read(place, 0..len)?;
             // Before the last block, what this loop writes is not there as a whole.
-            if own.several && found.is_some_and(|found| found.by >= own.from) {
+            if loop_state.several && found.is_some_and(|found| found.by >= loop_state.from) {
                 return Err(format!("{place} is read as a whole in the loop that writes it"));
             }
         }
-        let read = lanes.iter().copied().chain(whole.map(|(place, _)| place));
-        read.for_each(|place| own.pieces.read(place));
-        self.results(own, i, &lanes, whole, is_single)
+        let read = lanes.iter().copied().chain(whole_operand.map(|(place, _)| place));
+        read.for_each(|place| loop_state.pieces.read(place));
+        self.results(loop_state, i, &lanes, whole_operand, is_single)
     }
 
     /// An operand of which element k is read for element k of the loop.
-    fn lane(&mut self, own: &InLoop<'_, '_>, place: Place, single: bool) -> Result<(), String> {
-        let stage = own.stage;
+    fn lane(&mut self, loop_state: &InLoop<'_, '_>, place: Place, single: bool) -> Result<(), String> {
+        let stage = loop_state.stage;
         let per_vector = if single && place.step != 0 { SINGLES } else { LANES };
         let len = if place.stream { stage.n } else { stage.n.min(stage.block) };
         if place.step == 0 {
@@ -151,8 +151,8 @@ impl Verifier<'_> {
             Region::Single => self.shared.contains(&(0..padded))?,
             _ => self.shared.contains(&(0..padded * HALVES))?,
         }
-        let in_loop = found.filter(|found| found.by >= own.from);
-        if own.several && in_loop.is_some_and(|found| found.first != place.offset as usize) {
+        let in_loop = found.filter(|found| found.by >= loop_state.from);
+        if loop_state.several && in_loop.is_some_and(|found| found.first != place.offset as usize) {
             return Err(format!("{place} is not the elements that this loop has written"));
         }
         Ok(())
@@ -161,13 +161,13 @@ impl Verifier<'_> {
     /// What an instruction writes, given what it has read.
     fn results(
         &mut self,
-        own: &mut InLoop<'_, '_>,
+        loop_state: &mut InLoop<'_, '_>,
         i: &Instruction,
         lanes: &[Place],
-        whole: Option<(Place, usize)>,
+        whole_operand: Option<(Place, usize)>,
         is_single: bool,
     ) -> Result<(), String> {
-        let stage = own.stage;
+        let stage = loop_state.stage;
         let extra = i.extra.map(|k| &stage.extras[k as usize]);
         let [second, third] = i.code.results();
         let others = [(second, i.b), (third, i.d)];
@@ -181,7 +181,7 @@ impl Verifier<'_> {
         for place in &elementwise {
             if place.step == 0
                 && i.code != Code::Pick
-                && whole.is_none()
+                && whole_operand.is_none()
                 && let Some(other) = lanes.iter().find(|lane| lane.step != 0)
             {
                 return Err(format!("scalar {place} is computed from array {other}"));
@@ -192,8 +192,8 @@ impl Verifier<'_> {
                     Self::apart((*place, len(place)), (*lane, len(lane)))?;
                 }
             }
-            if let Some(whole) = whole {
-                Self::apart((*place, len(place)), whole)?;
+            if let Some(whole_operand) = whole_operand {
+                Self::apart((*place, len(place)), whole_operand)?;
             }
         }
         if i.code.is_sink() {
@@ -213,10 +213,10 @@ impl Verifier<'_> {
                 Self::apart((i.out, results), (*lane, len(lane)))?;
             }
             self.result(i.out, results)?;
-            own.pieces.sinks.push(i.out);
+            loop_state.pieces.sinks.push(i.out);
         }
         for place in elementwise {
-            if own.pieces.sinks.contains(&place) {
+            if loop_state.pieces.sinks.contains(&place) {
                 return Err(format!("{place} is a sum of this loop"));
             }
             let elements = match (place.step, place.stream) {
@@ -232,7 +232,7 @@ impl Verifier<'_> {
             let by = match (i.code, extra) {
                 (Code::Piece, Some(&Extra::Piece { start, len })) => {
                     let (by, is_known) =
-                        own.pieces.writer(place, start..start + len, || self.writer(false));
+                        loop_state.pieces.writer(place, start..start + len, || self.writer(false));
                     let elements = match place.stream {
                         true => start..start + len,
                         // Which part of a register depends on the block; that pieces leave no gap
@@ -246,7 +246,7 @@ impl Verifier<'_> {
                 }
                 (Code::Zero, _) => {
                     let by = self.writer(false);
-                    own.pieces.zero(place, by);
+                    loop_state.pieces.zero(place, by);
                     by
                 }
                 _ => self.writer(writes_single),
@@ -255,12 +255,12 @@ impl Verifier<'_> {
             self.write_as(place, elements.clone(), by)?;
             if place.step != 0 {
                 // The last vector is written as a whole.
-                let at = place.offset as usize;
-                let end = at + elements.end.next_multiple_of(LANES);
-                self.arena.contains(&(at..end))?;
-                self.arena.forget(&(at + elements.end..end));
+                let first = place.offset as usize;
+                let end = first + elements.end.next_multiple_of(LANES);
+                self.arena.contains(&(first..end))?;
+                self.arena.forget(&(first + elements.end..end));
                 for scope in &mut self.scopes {
-                    scope.writes.push(at + elements.end..end);
+                    scope.writes.push(first + elements.end..end);
                 }
             }
         }
@@ -275,12 +275,12 @@ impl Verifier<'_> {
         elements: &Range<usize>,
         by: u32,
     ) -> Result<(), String> {
-        let at = place.offset as usize;
+        let start = place.offset as usize;
         let is_short = stage.n <= emit::UNROLL_LIMIT * LANES;
-        if !is_short || at >= self.program.own {
+        if !is_short || start >= self.program.thread_start {
             return Ok(());
         }
-        let range = at + elements.start..at + elements.end;
+        let range = start + elements.start..start + elements.end;
         match self.arena.overlapping(&range).find(|other| *other != by) {
             Some(_) => Err(format!("{place} is short and has two writers")),
             None => Ok(()),
@@ -346,7 +346,7 @@ impl Pieces {
         // A register may have been an earlier array's, too, which was read before.
         let last = self.arrays.iter_mut().rfind(|array| array.place == place);
         if let Some(array) = last.filter(|array| !array.is_read) {
-            let overlaps = |own: &Range<usize>| own.start < range.end && range.start < own.end;
+            let overlaps = |piece: &Range<usize>| piece.start < range.end && range.start < piece.end;
             if !array.pieces.iter().any(overlaps) {
                 array.pieces.push(range);
                 return (array.by, true);
@@ -370,10 +370,10 @@ impl Pieces {
 
     /// Notes that what lies at a place is read.
     fn read(&mut self, place: Place) {
-        let there = |array: &&mut Array| {
+        let is_same_place = |array: &&mut Array| {
             (array.place.region, array.place.offset) == (place.region, place.offset)
         };
-        self.arrays.iter_mut().filter(there).for_each(|array| array.is_read = true);
+        self.arrays.iter_mut().filter(is_same_place).for_each(|array| array.is_read = true);
     }
 
     /// Whether pieces leave no gaps.

@@ -32,9 +32,9 @@ fn compiled(graph: &Graph, roots: &[NodeId]) -> Program {
 fn sums() -> Program {
     let mut g = Graph::new();
     let (x, table) = (input(&mut g, "x", &[LEN]), input(&mut g, "table", &[10]));
-    let at: Vec<f64> = (0..LEN).map(|k| (k % 10) as f64).collect();
-    let at = g.constant(Tensor::int(Shape::from([LEN]), at).unwrap());
-    let taken = g.apply(Op::Gather, &[table, at]).unwrap();
+    let indices: Vec<f64> = (0..LEN).map(|k| (k % 10) as f64).collect();
+    let indices = g.constant(Tensor::int(Shape::from([LEN]), indices).unwrap());
+    let taken = g.apply(Op::Gather, &[table, indices]).unwrap();
     let (a, b) = (g.exp(x), g.mul(taken, x));
     let terms = g.tanh(b);
     let terms = g.mul(a, terms);
@@ -135,8 +135,8 @@ fn nothing_is_read_before_it_is_written() {
     assert!(why(&program).contains("before it is written"), "{}", why(&program));
     let mut program = repeated();
     for stage in &mut program.stages {
-        if let Stage::ScanLoop(own) = stage {
-            own.starts.clear();
+        if let Stage::ScanLoop(scan_loop) = stage {
+            scan_loop.starts.clear();
         }
     }
     assert!(why(&program).contains("before it is written"), "{}", why(&program));
@@ -152,9 +152,9 @@ fn loops_do_not_write_what_they_read_of_before() {
     // The rows of later steps.
     let mut program = repeated();
     for stage in &mut program.stages {
-        if let Stage::ScanLoop(own) = stage {
-            let rows = own.reads[0].from;
-            let stacked = own.writes.iter_mut().find(|m| m.strides[1] > 0).unwrap();
+        if let Stage::ScanLoop(scan_loop) = stage {
+            let rows = scan_loop.reads[0].from;
+            let stacked = scan_loop.writes.iter_mut().find(|m| m.strides[1] > 0).unwrap();
             stacked.to.offset = rows.offset;
         }
     }

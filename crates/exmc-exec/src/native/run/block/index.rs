@@ -38,10 +38,10 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
     i: &Step,
 ) {
     let (index, _) = index(i);
-    let at = &index.at[block.start()..block.start() + block.len()];
+    let elements = &index.elements[block.start()..block.start() + block.len()];
     let (table, out) = (i.a.first, block.write(i.out));
     if i.out.step == 0 {
-        let k = at[0];
+        let k = elements[0];
         // SAFETY: `pack` checked every index against the table's length; a scalar has a line.
         unsafe {
             let value = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
@@ -73,7 +73,7 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
         }
         return;
     }
-    for (j, &k) in at.iter().enumerate() {
+    for (j, &k) in elements.iter().enumerate() {
         // SAFETY: `pack` checked every index against the table's length; j is inside the block.
         unsafe {
             *out.add(j) = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
@@ -95,7 +95,7 @@ pub(super) fn copy_piece<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SIN
     }
     // Elements of the block.
     let (first, end) = (from - block.start(), to - block.start());
-    let whole = first.next_multiple_of(LANES).min(end)..end / LANES * LANES;
+    let aligned = first.next_multiple_of(LANES).min(end)..end / LANES * LANES;
     // SAFETY: elements `from` to `to` are inside the piece.
     let (source, out) = (unsafe { i.a.first.cast_const().add(from - start) }, block.write(i.out));
     let copy = |range: Range<usize>| {
@@ -104,17 +104,17 @@ pub(super) fn copy_piece<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SIN
             unsafe { *out.add(k) = *source.add(k - first) };
         }
     };
-    if whole.is_empty() {
+    if aligned.is_empty() {
         return copy(first..end);
     }
-    copy(first..whole.start);
+    copy(first..aligned.start);
     // SAFETY: this element is inside the piece.
-    let vectors = (unsafe { source.add(whole.start - first) }, LANES);
-    for v in whole.start / LANES..whole.end / LANES {
-        let line = load!(s, vectors, v - whole.start / LANES);
+    let vectors = (unsafe { source.add(aligned.start - first) }, LANES);
+    for v in aligned.start / LANES..aligned.end / LANES {
+        let line = load!(s, vectors, v - aligned.start / LANES);
         store!(s, out, v, line);
     }
-    copy(whole.end..end);
+    copy(aligned.end..end);
 }
 
 /// Adds to a number.
@@ -141,14 +141,14 @@ unsafe fn add_run<S: Simd>(
     from: usize,
     len: usize,
 ) {
-    let whole = if step == 0 || planted(Fault::GradientGatherOverwrites) { 0 } else { len / LANES };
-    for v in 0..whole {
+    let full_vectors = if step == 0 || planted(Fault::GradientGatherOverwrites) { 0 } else { len / LANES };
+    for v in 0..full_vectors {
         // SAFETY: the caller vouches for the elements.
         let terms = load!(s, (unsafe { values.add(from) }, LANES), v);
         let before = load!(s, (to.cast_const(), LANES), v);
         store!(s, to, v, s.add(before, terms));
     }
-    for j in whole * LANES..len {
+    for j in full_vectors * LANES..len {
         let k = if step == 0 { 0 } else { from + j };
         // SAFETY: as above.
         unsafe { add_to(to.add(j), *values.add(k)) };
@@ -165,8 +165,8 @@ pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
         unsafe { std::slice::from_raw_parts_mut(out, len) }.fill(0.0);
     }
     if index.first_runs.is_empty() {
-        let at = &index.at[block.start()..block.start() + block.len()];
-        for (j, &k) in at.iter().enumerate() {
+        let elements = &index.elements[block.start()..block.start() + block.len()];
+        for (j, &k) in elements.iter().enumerate() {
             let j = if step == 0 { 0 } else { j };
             // SAFETY: `pack` checked every index against the result's length; j is inside the
             // block.
@@ -182,16 +182,16 @@ pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
                 continue;
             }
             let from = if step == 0 { 0 } else { from };
-            let whole = len / LANES;
+            let full_vectors = len / LANES;
             let mut total = s.splat(0.0);
             // SAFETY: the run is inside the block, for which `read` has memory to the end of a line
             // more.
             let operand = (unsafe { values.add(from) }, step);
-            for v in 0..whole {
+            for v in 0..full_vectors {
                 total = s.add(total, load!(s, operand, v));
             }
             if len % LANES > 0 {
-                let term = s.select(tail(s, len), load!(s, operand, whole), s.splat(0.0));
+                let term = s.select(tail(s, len), load!(s, operand, full_vectors), s.splat(0.0));
                 total = s.add(total, term);
             }
             // SAFETY: `pack` checked every index against the result's length.

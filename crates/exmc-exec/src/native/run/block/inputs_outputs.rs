@@ -82,12 +82,12 @@ impl Routine for ReadInputs {
 /// There must be so many elements, and nothing else may refer to those of `to` meanwhile.
 #[inline(always)]
 unsafe fn copy<S: Simd>(s: S, from: *const f64, to: *mut f64, len: usize) {
-    let whole = len / LANES;
-    for v in 0..whole {
+    let full_vectors = len / LANES;
+    for v in 0..full_vectors {
         let line = load!(s, (from, LANES), v);
         store!(s, to, v, line);
     }
-    for k in whole * LANES..len {
+    for k in full_vectors * LANES..len {
         // SAFETY: the caller vouches for the elements.
         unsafe { *to.add(k) = *from.add(k) };
     }

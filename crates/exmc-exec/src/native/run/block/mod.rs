@@ -107,7 +107,7 @@ pub(in crate::native) enum Detail {
     Matrix { columns: usize },
     /// Generated code, where in it the instruction begins, and the sums that it leaves to be
     /// finished after each block.
-    Emitted { pages: Arc<OnceLock<Pages>>, at: usize, sums: Box<[(Code, Step)]> },
+    Emitted { pages: Arc<OnceLock<Pages>>, entry: usize, sums: Box<[(Code, Step)]> },
 }
 
 /// A block as a routine sees it; a `SINGLE` one is the only one of its loop and fills at most one

@@ -77,13 +77,13 @@ macro_rules! add_up {
             store!($s, $i.out.first, 0, $s.splat($s.total(sum)));
         } else {
             let zero = $s.splat(0.0);
-            let whole = $block.len() / LANES;
+            let full_vectors = $block.len() / LANES;
             let mut $sum = zero;
-            for $v in 0..whole {
+            for $v in 0..full_vectors {
                 $sum = $joined;
             }
-            if $block.vectors() > whole {
-                let $v = whole;
+            if $block.vectors() > full_vectors {
+                let $v = full_vectors;
                 $sum = $s.add($sum, $s.select(tail($s, $block.len()), $term, zero));
             }
             let sum = $sum;

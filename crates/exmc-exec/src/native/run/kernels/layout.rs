@@ -19,10 +19,10 @@ impl Algorithm for CumSum {
         out.copy_from_slice(args.get(0));
         for block in out.chunks_exact_mut(n * inner) {
             for step in 1..n {
-                let (at, before) =
+                let (row, before) =
                     if reverse { (n - 1 - step, n - step) } else { (step, step - 1) };
-                let (low, high) = block.split_at_mut(at.max(before) * inner);
-                let low = &mut low[at.min(before) * inner..][..inner];
+                let (low, high) = block.split_at_mut(row.max(before) * inner);
+                let low = &mut low[row.min(before) * inner..][..inner];
                 let high = &mut high[..inner];
                 if reverse { add(low, high) } else { add(high, low) }
             }

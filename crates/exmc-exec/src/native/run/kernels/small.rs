@@ -86,11 +86,11 @@ pub(super) fn solve<S: Simd>(
         for start in starts(width) {
             let mut sum = s.load(line(right, i * width + start));
             for before in 0..step {
-                let (k, at) = match transposed {
+                let (k, index) = match transposed {
                     true => (n - 1 - before, (n - 1 - before) * n + i),
                     false => (before, i * n + before),
                 };
-                sum = s.fma(s.splat(-lower[at]), s.load(line(out, k * width + start)), sum);
+                sum = s.fma(s.splat(-lower[index]), s.load(line(out, k * width + start)), sum);
             }
             s.store(s.div(sum, pivot), line_mut(out, i * width + start));
         }
@@ -175,12 +175,12 @@ pub(super) fn factor_adjoint<S: Simd>(
         out[j * n + j] = 0.5 * of_pivot;
         // Columns before this one; what is computed of others is not read.
         for half in 0..j.div_ceil(LANES) {
-            let own = s.load(&known[j][half]);
-            let mut row = s.fma(s.splat(-of_pivot), own, s.load(&rows[j][half]));
+            let known_row = s.load(&known[j][half]);
+            let mut row = s.fma(s.splat(-of_pivot), known_row, s.load(&rows[j][half]));
             for i in j + 1..n {
                 let entry = s.splat(-out[i * n + j]);
                 row = s.fma(entry, s.load(&known[i][half]), row);
-                s.store(s.fma(entry, own, s.load(&rows[i][half])), &mut rows[i][half]);
+                s.store(s.fma(entry, known_row, s.load(&rows[i][half])), &mut rows[i][half]);
             }
             s.store(row, &mut rows[j][half]);
         }

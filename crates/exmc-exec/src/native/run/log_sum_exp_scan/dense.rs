@@ -17,7 +17,7 @@ const RANGE: i32 = 900;
 fn weights<const K: usize>(
     chain: &LinkedLogSumExpScan,
     known: &[[f64; MAX_PAIRS]; 2],
-    at: usize,
+    row_index: usize,
 ) -> [[[f64; K]; K]; 2] {
     let (mut mantissas, mut exponents) = ([[0.0; K]; K], [[0.0; K]; K]);
     for k in 0..K {
@@ -27,7 +27,7 @@ fn weights<const K: usize>(
             for addend in &chain.moving {
                 // SAFETY: the loop has this step and this pair, and the exponentials were taken
                 // apart.
-                let [m, n] = unsafe { addend.parts(at, pair) };
+                let [m, n] = unsafe { addend.parts(row_index, pair) };
                 mantissa *= m;
                 exponent += n;
             }
@@ -55,16 +55,16 @@ impl<const K: usize> Rows<K> {
         }
         let (mut mantissas, mut exponents, mut depths) = ([[0.0; K]; K], [0.0; K], [0.0; K]);
         for k in 0..K {
-            let own = &known[1][K * k..K * (k + 1)];
-            let largest = own.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a });
-            let smallest = own.iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
+            let row_exponents = &known[1][K * k..K * (k + 1)];
+            let largest = row_exponents.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a });
+            let smallest = row_exponents.iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
             let near = largest - smallest < f64::from(MAX_EXPONENT_GAP) && largest.abs() < 1e15;
             if !near {
                 return None;
             }
             (exponents[k], depths[k]) = (largest, largest - smallest);
             for j in 0..K {
-                mantissas[k][j] = known[0][K * k + j] * power_of_two(own[j] - largest);
+                mantissas[k][j] = known[0][K * k + j] * power_of_two(row_exponents[j] - largest);
             }
         }
         Some(Self { mantissas, exponents, depths })
@@ -84,7 +84,7 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
     // of them.
     let slack = chain.moving.len() as i32 + 4;
     for step in 0..length {
-        let at = if reverse { length - 1 - step } else { step };
+        let row_index = if reverse { length - 1 - step } else { step };
         let (mut scaled, mut largest, mut smallest) =
             ([[0.0; K]; K], f64::NEG_INFINITY, f64::INFINITY);
         // Powers of two commute with rounding, so that both ways have the same numbers.
@@ -93,7 +93,7 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
             for k in 0..K {
                 // SAFETY: the loop has this step and this pair, and the exponentials were taken
                 // apart.
-                let [m, n] = unsafe { chain.moving[0].parts(at, K * k) };
+                let [m, n] = unsafe { chain.moving[0].parts(row_index, K * k) };
                 (factors[k], exponents[k]) = (m, rows.exponents[k] + n);
                 let bottom = exponents[k] - rows.depths[k];
                 largest = if exponents[k] > largest { exponents[k] } else { largest };
@@ -104,7 +104,7 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
                 scaled[k] = rows.mantissas[k].map(|mantissa| mantissa * factor);
             }
         } else {
-            let [mantissas, exponents] = weights::<K>(chain, known, at);
+            let [mantissas, exponents] = weights::<K>(chain, known, row_index);
             for &exponent in exponents.as_flattened() {
                 largest = if exponent > largest { exponent } else { largest };
                 smallest = if exponent < smallest { exponent } else { smallest };
@@ -119,7 +119,7 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
         let [before, after] = [step, step + 1].map(|k| unsafe { [m.add(K * k), n.add(K * k)] });
         let shares = chain.shares.as_ref().map(|(first, places)| {
             // SAFETY: there are shares for every step.
-            (unsafe { first.add(K * K * at) }, &places[..])
+            (unsafe { first.add(K * K * row_index) }, &places[..])
         });
         // An exponent far from all others is that of zero, or beyond.
         let is_close = largest - smallest < f64::from(MAX_EXPONENT_GAP) && largest.abs() < 1e15;
@@ -137,7 +137,7 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
         }
         if !is_close || !together || below + apart > RANGE {
             together = false;
-            let [mantissas, exponents] = weights::<K>(chain, known, at);
+            let [mantissas, exponents] = weights::<K>(chain, known, row_index);
             // SAFETY: states and shares are there for every step.
             unsafe {
                 advance::<K>(
@@ -194,9 +194,9 @@ unsafe fn join<const K: usize>([m, n]: [*mut f64; 2]) -> Option<([f64; K], f64, 
         if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&state) {
             return None;
         }
-        let own = (state.to_bits() >> 52) as f64 - 1023.0;
-        states[k] = state * power_of_two(-own);
-        exponents[k] = exponent + own;
+        let state_exponent = (state.to_bits() >> 52) as f64 - 1023.0;
+        states[k] = state * power_of_two(-state_exponent);
+        exponents[k] = exponent + state_exponent;
         largest = if exponents[k] > largest { exponents[k] } else { largest };
         smallest = if exponents[k] < smallest { exponents[k] } else { smallest };
     }

@@ -100,7 +100,7 @@ impl<'a> StepBody<'a> {
             if let Op::Input { .. } = node.op {
                 let id = g.find_input(input_name(&node.op));
                 depends[k] = id.is_some_and(|id| {
-                    steps.reads.contains_key(&id) || steps.states.values().any(|own| *own == id)
+                    steps.reads.contains_key(&id) || steps.states.values().any(|state| *state == id)
                 });
             }
         }
@@ -130,8 +130,8 @@ impl<'a> StepBody<'a> {
 
     /// Whether a node depends on what earlier steps wrote.
     pub(super) fn depends(&self, id: NodeId) -> bool {
-        let own = id.index().checked_sub(self.first).and_then(|k| self.depends.get(k));
-        own.copied().unwrap_or(false)
+        let dependence = id.index().checked_sub(self.first).and_then(|k| self.depends.get(k));
+        dependence.copied().unwrap_or(false)
     }
 
     /// All nodes that do.
@@ -147,7 +147,7 @@ impl<'a> StepBody<'a> {
     /// The number of a list of steps, none of which comes twice: rows of a step that stand apart
     /// are not one row of it.
     pub(super) fn layout_of(&mut self, steps: &[u32]) -> Option<usize> {
-        if let Some(number) = self.layouts.iter().position(|own| **own == *steps) {
+        if let Some(number) = self.layouts.iter().position(|layout| **layout == *steps) {
             return Some(number);
         }
         let mut has_row = vec![false; self.steps.count];
@@ -169,7 +169,7 @@ impl<'a> StepBody<'a> {
         }
         Some(match rows / count {
             1 => Shape::from(rest),
-            own => Shape::from([own]).join(rest),
+            rows_per_step => Shape::from([rows_per_step]).join(rest),
         })
     }
 
@@ -211,18 +211,18 @@ impl<'a> StepBody<'a> {
                 Some(Laid { node: self.body.broadcast_to(node, &shape), layout })
             }
             Op::Reduce(reduction, axes) => {
-                let Laid { node: own, layout } = self.value(node.args[0])?;
+                let Laid { node: operand, layout } = self.value(node.args[0])?;
                 let axes = self.axes_in_step(node.args[0], axes, layout)?;
-                Some(Laid { node: self.body.reduce(*reduction, own, &axes), layout })
+                Some(Laid { node: self.body.reduce(*reduction, operand, &axes), layout })
             }
             Op::CumSum { axis, reverse } => {
-                let Laid { node: own, layout } = self.value(node.args[0])?;
+                let Laid { node: operand, layout } = self.value(node.args[0])?;
                 let axis = self.axes_in_step(node.args[0], &[*axis], layout)?[0];
                 let op = Op::CumSum { axis, reverse: *reverse };
-                Some(Laid { node: self.body.apply(op, &[own]).ok()?, layout })
+                Some(Laid { node: self.body.apply(op, &[operand]).ok()?, layout })
             }
             Op::Permute(order) => {
-                let Laid { node: own, layout } = self.value(node.args[0])?;
+                let Laid { node: operand, layout } = self.value(node.args[0])?;
                 let (first, rest) = order.split_first()?;
                 if *first != 0 {
                     return None;
@@ -232,7 +232,7 @@ impl<'a> StepBody<'a> {
                     0 => order.clone(),
                     _ => rest.iter().map(|axis| axis - 1).collect(),
                 };
-                Some(Laid { node: self.body.apply(Op::Permute(order), &[own]).ok()?, layout })
+                Some(Laid { node: self.body.apply(Op::Permute(order), &[operand]).ok()?, layout })
             }
             Op::MatMul => {
                 // Rows of steps times a matrix that is the same in all of them.
@@ -240,13 +240,13 @@ impl<'a> StepBody<'a> {
                 if self.depends(matrix) {
                     return None;
                 }
-                let Laid { node: own, layout } = self.value(rows)?;
+                let Laid { node: operand, layout } = self.value(rows)?;
                 let fixed = self.fixed_in_body(matrix)?;
                 let wanted = self.shape_in_step(&node.shape, layout)?;
                 let width = *self.g.shape(rows).extents().last()?;
-                let own_rows = self.body.shape(own).len() / width.max(1);
-                let own = self.reshaped(own, [own_rows, width].into());
-                let product = self.body.apply(Op::MatMul, &[own, fixed]).ok()?;
+                let own_rows = self.body.shape(operand).len() / width.max(1);
+                let operand = self.reshaped(operand, [own_rows, width].into());
+                let product = self.body.apply(Op::MatMul, &[operand, fixed]).ok()?;
                 Some(Laid { node: self.reshaped(product, wanted), layout })
             }
             _ => None,
@@ -256,8 +256,8 @@ impl<'a> StepBody<'a> {
     /// How many of a node's axes a step's part lacks: the first one where each step has one row.
     fn lost_axes(&self, id: NodeId, layout: usize) -> Option<usize> {
         let shape = self.g.shape(id);
-        let own = self.shape_in_step(shape, layout)?;
-        Some(shape.rank() - own.rank())
+        let step_shape = self.shape_in_step(shape, layout)?;
+        Some(shape.rank() - step_shape.rank())
     }
 
     fn axes_in_step(&self, id: NodeId, axes: &[usize], layout: usize) -> Option<Vec<usize>> {
@@ -302,8 +302,8 @@ impl<'a> StepBody<'a> {
         }
         match node.op {
             Op::Broadcast(_) => {
-                let own = self.stated(node.args[0])?;
-                Some(self.body.broadcast_to(own, &node.shape))
+                let argument = self.stated(node.args[0])?;
+                Some(self.body.broadcast_to(argument, &node.shape))
             }
             _ => self.fixed_in_body(outer),
         }
@@ -346,7 +346,7 @@ impl<'a> StepBody<'a> {
                 if same_rank && before.extents()[0] == node.shape.extents()[0] {
                     return Some(match self.part(arg, layout)? {
                         Part::Same(outer) => Part::Same(self.g.broadcast_to(outer, &shape)),
-                        Part::Own(own) => Part::Own(self.body.broadcast_to(own, &shape)),
+                        Part::Own(inner) => Part::Own(self.body.broadcast_to(inner, &shape)),
                     });
                 }
                 // It has no rows of steps.
@@ -373,8 +373,8 @@ impl<'a> StepBody<'a> {
                 match self.same_in_all(&elements, layout, &shape)? {
                     Some(outer) => Some(Part::Same(outer)),
                     None if is_new => {
-                        let own = self.chosen(&elements, layout)?;
-                        Some(Part::Own(self.reshaped(own, shape)))
+                        let inner = self.chosen(&elements, layout)?;
+                        Some(Part::Own(self.reshaped(inner, shape)))
                     }
                     None => self.as_sequence(id, layout, &shape),
                 }
@@ -435,39 +435,39 @@ impl<'a> StepBody<'a> {
 
     /// A sequence's place in the body: its outermost axis runs over the steps.
     pub(super) fn sequence(&mut self, outer: NodeId) -> Option<NodeId> {
-        if let Some(own) = self.of_sequence.get(&outer) {
-            return Some(*own);
+        if let Some(input) = self.of_sequence.get(&outer) {
+            return Some(*input);
         }
         let node = self.g.node(outer);
         let shape = Shape::from(node.shape.extents().get(1..)?);
         let name = format!("x{}", self.sequences.len());
-        let own = declared(&mut self.body, &name, shape, node.dtype)?;
+        let input = declared(&mut self.body, &name, shape, node.dtype)?;
         self.sequences.push(outer);
-        self.of_sequence.insert(outer, own);
-        Some(own)
+        self.of_sequence.insert(outer, input);
+        Some(input)
     }
 
     /// What is the same in all steps, in the body.
     pub(super) fn fixed_in_body(&mut self, outer: NodeId) -> Option<NodeId> {
-        if let Some(own) = self.of_fixed.get(&outer) {
-            return Some(*own);
+        if let Some(inner) = self.of_fixed.get(&outer) {
+            return Some(*inner);
         }
         let node = self.g.node(outer);
         let stated = self.g.as_constant(outer).filter(|tensor| {
             let few = !self.is_recorded && tensor.values().len() <= MAX_NUMBERS;
             few || tensor.dtype() == DType::Int
         });
-        let own = match stated {
+        let inner = match stated {
             Some(tensor) => self.body.constant(tensor.clone()),
             None => {
                 let name = format!("fixed{}", self.fixed.len());
-                let own = declared(&mut self.body, &name, node.shape.clone(), node.dtype)?;
+                let inner = declared(&mut self.body, &name, node.shape.clone(), node.dtype)?;
                 self.fixed.push(outer);
-                own
+                inner
             }
         };
-        self.of_fixed.insert(outer, own);
-        Some(own)
+        self.of_fixed.insert(outer, inner);
+        Some(inner)
     }
 
     /// A number that is 1 in some steps and 0 in the others.
@@ -490,21 +490,21 @@ impl<'a> StepBody<'a> {
     /// A carried number.
     pub(super) fn carry(&mut self, what: Carry, shape: Shape) -> Option<NodeId> {
         let name = format!("carry{}", self.carries.len());
-        let own = declared(&mut self.body, &name, shape.clone(), DType::Real)?;
+        let input = declared(&mut self.body, &name, shape.clone(), DType::Real)?;
         self.carries.push((what, shape));
-        Some(own)
+        Some(input)
     }
 
     /// The number of the carry of a state, if it is one.
     pub(super) fn carry_of_state(&self, id: VariableId) -> Option<usize> {
-        self.carries.iter().position(|(what, _)| matches!(what, Carry::State(own) if *own == id))
+        self.carries.iter().position(|(what, _)| matches!(what, Carry::State(state) if *state == id))
     }
 
     fn input(&mut self, id: NodeId) -> Option<Laid> {
         if self.steps.reads.contains_key(&id) {
             return self.late_read(id);
         }
-        let (variable, _) = self.steps.states.iter().find(|(_, own)| **own == id)?;
+        let (variable, _) = self.steps.states.iter().find(|(_, placeholder)| **placeholder == id)?;
         let node = match self.states.get(variable) {
             Some(node) => *node,
             None => {

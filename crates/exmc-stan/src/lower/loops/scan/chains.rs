@@ -60,10 +60,10 @@ impl StepBody<'_> {
         let read = self.steps.reads.get(&id)?;
         let mut rows = read.steps.to_vec();
         rows.dedup();
-        let (count, own) = (rows.len(), read.steps.len().checked_div(rows.len())?);
-        let even = own > 0
-            && read.steps.chunks(own).zip(&rows).all(|(lanes, s)| lanes.iter().all(|l| l == s));
-        if !even || own * count != read.steps.len() {
+        let (count, lanes_per_step) = (rows.len(), read.steps.len().checked_div(rows.len())?);
+        let even = lanes_per_step > 0
+            && read.steps.chunks(lanes_per_step).zip(&rows).all(|(lanes, s)| lanes.iter().all(|l| l == s));
+        if !even || lanes_per_step * count != read.steps.len() {
             return None;
         }
         let layout = self.layout_of(&rows)?;
@@ -83,12 +83,12 @@ impl StepBody<'_> {
         let each = read.flat.len() / rows.len();
         let mut origins = Vec::with_capacity(read.flat.len());
         for (k, address) in read.flat.iter().enumerate() {
-            let (step, at) = (rows[k / each], *address as usize);
-            let by = writer[at];
+            let (step, index) = (rows[k / each], *address as usize);
+            let by = writer[index];
             let elements = self.late.get(&read.variable)?;
             // A step counts from 0, a writer from 1.
             let is_before = by != 0 && by <= step;
-            let (node, place) = if is_before { elements.after[at] } else { elements.before[at] };
+            let (node, place) = if is_before { elements.after[index] } else { elements.before[index] };
             let element = self.element(node, place)?;
             origins.push(match is_before && self.depends(element.base) {
                 true => Origin::LowerResult((step + 1 - by) as usize, element),
@@ -103,8 +103,8 @@ impl StepBody<'_> {
         // Steps with the same distances go together.
         let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
         let mut known: FxHashMap<Vec<usize>, usize> = FxHashMap::default();
-        for (row, own) in origins.chunks(each).enumerate() {
-            let lags: Vec<usize> = own.iter().map(|origin| origin.lag()).collect();
+        for (row, row_origins) in origins.chunks(each).enumerate() {
+            let lags: Vec<usize> = row_origins.iter().map(|origin| origin.lag()).collect();
             let next = groups.len();
             let group = *known.entry(lags.clone()).or_insert(next);
             if group == next {
@@ -121,7 +121,7 @@ impl StepBody<'_> {
         let mut starts: FxHashMap<(usize, usize), Element> = FxHashMap::default();
         let mut merged: Vec<usize> = groups[main].1.clone();
         let mut others: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-        for (k, (own, list)) in groups.into_iter().enumerate() {
+        for (k, (group_lags, list)) in groups.into_iter().enumerate() {
             if k == main {
                 continue;
             }
@@ -131,7 +131,7 @@ impl StepBody<'_> {
                 let elements = &origins[row * each..(row + 1) * each];
                 let mut new = Vec::new();
                 let fits = (0..each).all(|k| {
-                    if own[k] == lags[k] {
+                    if group_lags[k] == lags[k] {
                         return true;
                     }
                     let (Origin::Outside(element), true) = (elements[k], lags[k] > step) else {
@@ -148,7 +148,7 @@ impl StepBody<'_> {
                 }
             }
             if !rest.is_empty() {
-                others.push((own, rest));
+                others.push((group_lags, rest));
             }
         }
         merged.sort_unstable();
@@ -184,14 +184,14 @@ impl StepBody<'_> {
             let width = k - begin;
             if lag == 0 {
                 let row = |row: usize| -> Vec<Element> {
-                    let own = &origins[row * each + begin..row * each + k];
+                    let row_origins = &origins[row * each + begin..row * each + k];
                     let element = |origin: &Origin| match origin {
                         Origin::Outside(element) | Origin::LowerResult(_, element) => *element,
                     };
-                    own.iter().map(element).collect()
+                    row_origins.iter().map(element).collect()
                 };
                 let all: Vec<(u32, Vec<Element>)> =
-                    list.iter().map(|own| (rows[*own], row(*own))).collect();
+                    list.iter().map(|row_index| (rows[*row_index], row(*row_index))).collect();
                 let all: Vec<(u32, &[Element])> =
                     all.iter().map(|(step, row)| (*step, row.as_slice())).collect();
                 let part = self.taken_from_outside(&all)?;
@@ -201,51 +201,51 @@ impl StepBody<'_> {
             if lag > MAX_CHAIN_LENGTH {
                 return None;
             }
-            let mut own: FxHashMap<(usize, usize), Element> = starts
+            let mut part_starts: FxHashMap<(usize, usize), Element> = starts
                 .iter()
-                .filter(|((_, at), _)| (begin..k).contains(at))
-                .map(|((depth, at), element)| ((*depth, at - begin), *element))
+                .filter(|((_, position), _)| (begin..k).contains(position))
+                .map(|((depth, position), element)| ((*depth, position - begin), *element))
                 .collect();
             // What is read several times is carried once.
             let row = |row: usize| -> Option<Vec<Element>> {
-                let own = &origins[row * each + begin..row * each + k];
-                own.iter().map(|origin| origin.written()).collect()
+                let row_origins = &origins[row * each + begin..row * each + k];
+                row_origins.iter().map(|origin| origin.written()).collect()
             };
-            let all: Vec<Vec<Element>> = list.iter().filter_map(|own| row(*own)).collect();
+            let all: Vec<Vec<Element>> = list.iter().filter_map(|row_index| row(*row_index)).collect();
             let index = Repeats::of(all.iter().map(Vec::as_slice)).filter(|index| {
-                let same = |((depth, at), element): (&(usize, usize), &Element)| {
-                    own.get(&(*depth, index.first[index.of[*at]])) == Some(element)
+                let same = |((depth, position), element): (&(usize, usize), &Element)| {
+                    part_starts.get(&(*depth, index.first[index.class_of[*position]])) == Some(element)
                 };
-                own.iter().all(same)
+                part_starts.iter().all(same)
             });
             let chosen: Vec<usize> =
                 index.as_ref().map_or_else(|| (0..width).collect(), |index| index.first.clone());
             if index.is_some() {
-                let place = |at: usize| chosen.iter().position(|first| *first == at);
-                own = own
+                let place = |position: usize| chosen.iter().position(|first| *first == position);
+                part_starts = part_starts
                     .into_iter()
-                    .filter_map(|((depth, at), e)| place(at).map(|at| ((depth, at), e)))
+                    .filter_map(|((depth, position), e)| place(position).map(|position| ((depth, position), e)))
                     .collect();
             }
             let narrow = chosen.len();
             let mut table = vec![None; narrow * self.steps.count];
             for row in list {
-                let own = &origins[row * each + begin..row * each + k];
-                for (j, at) in chosen.iter().enumerate() {
-                    if let Origin::LowerResult(lag, element) = own[*at] {
+                let row_origins = &origins[row * each + begin..row * each + k];
+                for (j, position) in chosen.iter().enumerate() {
+                    if let Origin::LowerResult(lag, element) = row_origins[*position] {
                         table[(rows[*row] as usize - lag) * narrow + j] = Some(element);
                     }
                 }
             }
-            let part = self.at_distance(narrow, table, own, lag)?;
+            let part = self.at_distance(narrow, table, part_starts, lag)?;
             parts.push(match index {
                 Some(index) => self.repeated(part, &index)?,
                 None => self.reshaped(part, Shape::from([width])),
             });
         }
-        let whole = self.body.concat(&parts, 0);
+        let joined = self.body.concat(&parts, 0);
         let wanted = if each == 1 { Shape::scalar() } else { Shape::from([each]) };
-        Some(self.reshaped(whole, wanted))
+        Some(self.reshaped(joined, wanted))
     }
 
     /// What steps left, so many steps later.
@@ -257,21 +257,21 @@ impl StepBody<'_> {
         lag: usize,
     ) -> Option<NodeId> {
         let fits = |chain: &Chain| {
-            let same = |(own, new): (&Option<Element>, &Option<Element>)| match (own, new) {
-                (Some(own), Some(new)) => own == new,
+            let same = |(old, new): (&Option<Element>, &Option<Element>)| match (old, new) {
+                (Some(old), Some(new)) => old == new,
                 _ => true,
             };
             chain.width == width
                 && chain.table.iter().zip(&table).all(same)
                 && starts
                     .iter()
-                    .all(|(place, new)| chain.starts.get(place).is_none_or(|own| own == new))
+                    .all(|(place, new)| chain.starts.get(place).is_none_or(|old| old == new))
         };
         let number = match self.chains.iter().position(fits) {
             Some(number) => {
                 let chain = &mut self.chains[number];
-                for (own, new) in chain.table.iter_mut().zip(table) {
-                    *own = own.or(new);
+                for (old, new) in chain.table.iter_mut().zip(table) {
+                    *old = old.or(new);
                 }
                 chain.starts.extend(starts);
                 number
@@ -299,8 +299,8 @@ impl StepBody<'_> {
             .filter(|(row, _)| row.iter().all(Option::is_some))
             .map(|(_, step)| step)
             .collect();
-        let whole = |row: &[Option<Element>]| row.iter().all(Option::is_some);
-        if chain.table.chunks(width).any(|row| !whole(row) && row.iter().any(Option::is_some)) {
+        let is_complete = |row: &[Option<Element>]| row.iter().all(Option::is_some);
+        if chain.table.chunks(width).any(|row| !is_complete(row) && row.iter().any(Option::is_some)) {
             return None;
         }
         let elements: Vec<Element> = chain.table.iter().flatten().copied().collect();

@@ -76,9 +76,9 @@ impl Lowering<'_> {
         span: Span,
     ) -> Option<()> {
         let mut late: FxHashMap<VariableId, LateElements> = FxHashMap::default();
-        for (id, own) in &steps.late {
+        for (id, late_variable) in &steps.late {
             let after = self.env.stores[id.0 as usize].clone()?;
-            let before = self.as_nodes(&own.before);
+            let before = self.as_nodes(&late_variable.before);
             late.insert(*id, LateElements { before, after: self.as_nodes(&after) });
         }
         let mut beginnings: Vec<(VariableId, NodeId)> = Vec::new();
@@ -152,11 +152,11 @@ impl Lowering<'_> {
             Part::Of(total) => {
                 let steps = output(next).expect("a total is an output of the scan");
                 next += 1;
-                let whole = g.reduce(how, steps, &[0]);
+                let reduced = g.reduce(how, steps, &[0]);
                 match (total.once, how) {
-                    (Some(once), Reduction::Sum) => g.add(whole, once),
-                    (Some(once), _) => g.and(whole, once),
-                    (None, _) => whole,
+                    (Some(once), Reduction::Sum) => g.add(reduced, once),
+                    (Some(once), _) => g.and(reduced, once),
+                    (None, _) => reduced,
                 }
             }
         };
@@ -222,7 +222,7 @@ impl StepBody<'_> {
     fn outputs(&mut self, terms: &Terms) -> Option<Outputs> {
         let mut outputs = Outputs::default();
         let mut totals = Vec::new();
-        for (list, of) in [
+        for (list, reduction) in [
             (terms.list.iter().map(|(_, node)| *node).collect::<Vec<_>>(), Reduction::Sum),
             (terms.required.clone(), Reduction::Min),
         ] {
@@ -230,12 +230,12 @@ impl StepBody<'_> {
                 let part = match self.depends(node) {
                     false => Part::Outside(node),
                     true => {
-                        let total = self.total(node).filter(|total| total.how == of)?;
+                        let total = self.total(node).filter(|total| total.how == reduction)?;
                         totals.push(total.step);
                         Part::Of(total)
                     }
                 };
-                if of == Reduction::Sum { &mut outputs.terms } else { &mut outputs.required }
+                if reduction == Reduction::Sum { &mut outputs.terms } else { &mut outputs.required }
                     .push(part);
             }
         }
@@ -259,8 +259,8 @@ impl StepBody<'_> {
             places.sort_unstable();
             let mut elements = Vec::with_capacity(places.len());
             for (_, address) in &places {
-                let (node, at) = self.late.get(&id)?.after[*address as usize];
-                elements.push(self.element(node, at)?);
+                let (node, offset) = self.late.get(&id)?.after[*address as usize];
+                elements.push(self.element(node, offset)?);
             }
             if !elements.iter().any(|Element { base, .. }| self.depends(*base)) {
                 continue;
@@ -274,10 +274,10 @@ impl StepBody<'_> {
             let (mut rows, mut in_output) = (Vec::with_capacity(present.len() * each), Vec::new());
             let mut next = 0;
             for group in groups() {
-                let own = &elements[next..next + group.len()];
+                let group_elements = &elements[next..next + group.len()];
                 next += group.len();
-                rows.extend_from_slice(own);
-                rows.extend((group.len()..each).map(|_| Element { base: zero, at: 0 }));
+                rows.extend_from_slice(group_elements);
+                rows.extend((group.len()..each).map(|_| Element { base: zero, offset: 0 }));
                 let first = group[0].0 * each as u32;
                 in_output.extend((0..group.len() as u32).map(|k| first + k));
             }
@@ -289,7 +289,7 @@ impl StepBody<'_> {
                 node = self.body.select(mask, node, zero);
             }
             let output = outputs.stack(node);
-            let places = places.iter().zip(in_output).map(|((_, a), at)| (*a, at)).collect();
+            let places = places.iter().zip(in_output).map(|((_, a), position)| (*a, position)).collect();
             outputs.written.push(Written { variable: id, places, output });
         }
         Some(())
@@ -328,7 +328,7 @@ impl StepBody<'_> {
     /// What a state is at the end of a step.
     fn after_step(&mut self, id: VariableId) -> Option<NodeId> {
         let steps = self.steps;
-        let (_, value) = steps.finals.iter().find(|(own, _)| *own == id)?;
+        let (_, value) = steps.finals.iter().find(|(variable, _)| *variable == id)?;
         let node = value.to_node(self.g);
         match value.lanes {
             true => self.argument(node, ALL),
@@ -366,7 +366,7 @@ impl StepBody<'_> {
         for (what, shape) in self.carries.clone() {
             starts.push(match what {
                 Carry::State(id) => {
-                    let (_, node) = beginnings.iter().find(|(own, _)| *own == id)?;
+                    let (_, node) = beginnings.iter().find(|(variable, _)| *variable == id)?;
                     self.g.reshape(*node, shape)
                 }
                 Carry::Chain(number, depth) => self.start_of_chain(number, depth, &shape)?,

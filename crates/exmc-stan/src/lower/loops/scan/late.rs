@@ -117,24 +117,24 @@ impl Lowering<'_> {
             let carried =
                 || Err(Abort::Carried { level: inner, variable: Some(id), private: false });
             for (lane, step) in of_lane.iter().enumerate() {
-                let own = map.as_ref().map_or(lane as u32, |m| m[lane]) + 1;
+                let lane_number = map.as_ref().map_or(lane as u32, |m| m[lane]) + 1;
                 for address in row(lane) {
                     let is_own = late.writer[*address as usize] == step + 1;
-                    let mark = marks.at(*address);
+                    let mark = marks.mark_at(*address);
                     match how {
                         Touch::Read if !is_own => {
                             let reader = late.readers.entry((inner, *address, *step)).or_default();
-                            *reader = own.max(*reader);
+                            *reader = lane_number.max(*reader);
                         }
-                        Touch::Read if mark.writer > own => return carried(),
-                        Touch::Read => mark.reader = mark.reader.max(own),
+                        Touch::Read if mark.writer > lane_number => return carried(),
+                        Touch::Read => mark.reader = mark.reader.max(lane_number),
                         Touch::Write => {
                             let early = late.readers.get(&(inner, *address, *step));
-                            let is_early = early.is_some_and(|reader| *reader > own);
-                            if mark.writer > own || mark.reader > own || is_early {
+                            let is_early = early.is_some_and(|reader| *reader > lane_number);
+                            if mark.writer > lane_number || mark.reader > lane_number || is_early {
                                 return carried();
                             }
-                            mark.writer = own;
+                            mark.writer = lane_number;
                         }
                     }
                 }
@@ -179,11 +179,11 @@ impl Lowering<'_> {
         &mut self,
         id: VariableId,
         addresses: &[u32],
-        of: &[u32],
+        step_numbers: &[u32],
     ) {
         let late = self.enclosing.steps.as_mut().and_then(|steps| steps.late.get_mut(&id));
         let Some(late) = late else { return };
-        for (address, step) in addresses.iter().zip(of) {
+        for (address, step) in addresses.iter().zip(step_numbers) {
             late.writer[*address as usize] = step + 1;
         }
     }
@@ -221,27 +221,27 @@ impl Lowering<'_> {
         let is_own: Vec<bool> = {
             let late = self.enclosing.steps.as_ref().and_then(|steps| steps.late.get(&id));
             let writers = late.map_or(&[][..], |late| &late.writer);
-            let own = |k: usize| writers[flat[k] as usize] == of_row[k / each.max(1)] + 1;
-            (0..flat.len()).map(own).collect()
+            let is_written = |k: usize| writers[flat[k] as usize] == of_row[k / each.max(1)] + 1;
+            (0..flat.len()).map(is_written).collect()
         };
         let Some(storage) = self.env.stores[id.0 as usize].clone() else {
             unreachable!("callers looked it up");
         };
         let level = storage.level;
         let never = || Abort::Carried { level, variable: Some(id), private: false };
-        if is_own.iter().all(|own| *own) {
+        if is_own.iter().all(|written| *written) {
             let form = storage.read(&mut self.sink.graph, &flat, full).ok_or_else(never)?;
             return Ok(LaneValue { form, lanes: true });
         }
         let input = self.placeholder(Shape::from(full));
-        let late = is_own.iter().all(|own| !own);
-        let mut own = storage;
+        let late = is_own.iter().all(|written| !written);
+        let mut stored = storage;
         if late {
             self.note_late_read(id, input, flat, of_row);
             return Ok(LaneValue::node(input, true));
         }
-        let total = own.size();
-        let (cells, sources) = own.mixed(total);
+        let total = stored.size();
+        let (cells, sources) = stored.mixed(total);
         let mut all = (**sources).clone();
         all.push(Source::Node(input));
         let last = all.len() as u32 - 1;
@@ -254,7 +254,7 @@ impl Lowering<'_> {
         let row: Vec<u32> = (0..flat.len() as u32).collect();
         let storage = Storage {
             cells: Cells::Mixed { cells: Arc::new(cells), sources: Arc::new(all) },
-            ..own
+            ..stored
         };
         let form = storage.read(&mut self.sink.graph, &row, full).ok_or_else(never)?;
         self.note_late_read(id, input, flat, of_row);

@@ -300,7 +300,7 @@ impl Lowering<'_> {
         let Some(mut of_lane) = self.lanes_at(level) else { return };
         of_lane.dedup();
         if let Some(steps) = &mut self.enclosing.steps
-            && !steps.layouts.iter().any(|own| **own == *of_lane)
+            && !steps.layouts.iter().any(|layout| **layout == *of_lane)
         {
             steps.layouts.push(of_lane.into());
         }

@@ -24,7 +24,7 @@ const MAX_ELEMENTS: usize = 20_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Element {
     pub(super) base: NodeId,
-    pub(super) at: u32,
+    pub(super) offset: u32,
 }
 
 /// A place that one step's element comes from.
@@ -42,7 +42,7 @@ pub(super) struct Repeats {
     /// Where each of the different ones stands first.
     pub(super) first: Vec<usize>,
     /// For each element, which of those it is.
-    pub(super) of: Vec<usize>,
+    pub(super) class_of: Vec<usize>,
 }
 
 impl Repeats {
@@ -51,16 +51,16 @@ impl Repeats {
         let row = rows.clone().next()?;
         // In the order in which they were computed, which is that of what carries them.
         let mut order: Vec<usize> = (0..row.len()).collect();
-        order.sort_by_key(|k| (row[*k].base, row[*k].at));
-        let (mut first, mut of): (Vec<usize>, Vec<usize>) = (Vec::new(), vec![0; row.len()]);
+        order.sort_by_key(|k| (row[*k].base, row[*k].offset));
+        let (mut first, mut class_of): (Vec<usize>, Vec<usize>) = (Vec::new(), vec![0; row.len()]);
         for k in order {
             if first.last().is_none_or(|last| row[*last] != row[k]) {
                 first.push(k);
             }
-            of[k] = first.len() - 1;
+            class_of[k] = first.len() - 1;
         }
-        let holds = |row: &[Element]| (0..row.len()).all(|k| row[k] == row[first[of[k]]]);
-        (first.len() < of.len() && rows.into_iter().all(holds)).then_some(Self { first, of })
+        let holds = |row: &[Element]| (0..row.len()).all(|k| row[k] == row[first[class_of[k]]]);
+        (first.len() < class_of.len() && rows.into_iter().all(holds)).then_some(Self { first, class_of })
     }
 }
 
@@ -97,11 +97,11 @@ impl StepBody<'_> {
     }
 
     /// An element of a node, found where it was computed.
-    pub(super) fn element(&mut self, base: NodeId, at: u32) -> Option<Element> {
+    pub(super) fn element(&mut self, base: NodeId, offset: u32) -> Option<Element> {
         if !self.is_movement(base) {
-            return Some(Element { base, at });
+            return Some(Element { base, offset });
         }
-        self.elements_of(base)?.get(at as usize).copied()
+        self.elements_of(base)?.get(offset as usize).copied()
     }
 
     /// Where all elements of a node were computed.
@@ -146,14 +146,14 @@ impl StepBody<'_> {
             return None;
         }
         if !self.is_movement(id) {
-            return Some(Rc::new((0..len as u32).map(|at| Element { base: id, at }).collect()));
+            return Some(Rc::new((0..len as u32).map(|offset| Element { base: id, offset }).collect()));
         }
         let node = self.g.node(id).clone();
         let found = match &node.op {
             Op::Reshape(_) => self.elements_from_known(node.args[0])?,
             Op::Broadcast(_) => {
-                let own = self.elements_from_known(node.args[0])?;
-                Rc::new(vec![*own.first()?; len])
+                let argument = self.elements_from_known(node.args[0])?;
+                Rc::new(vec![*argument.first()?; len])
             }
             Op::Slice { axis, start, step, len } => {
                 let from = self.g.shape(node.args[0]).clone();
@@ -203,9 +203,9 @@ impl StepBody<'_> {
     fn layout_of_elements(&mut self, elements: &[Element]) -> Option<usize> {
         let mut places: Vec<Option<u32>> = Vec::with_capacity(elements.len());
         let mut last: Option<(NodeId, Option<(usize, usize)>)> = None;
-        for Element { base, at } in elements {
+        for Element { base, offset } in elements {
             let known = match last {
-                Some((own, known)) if own == *base => known,
+                Some((last_base, known)) if last_base == *base => known,
                 _ => {
                     let known = match self.depends(*base) {
                         true => {
@@ -219,7 +219,7 @@ impl StepBody<'_> {
                 }
             };
             places.push(match known {
-                Some((layout, each)) => Some(*self.layout(layout).get(*at as usize / each.max(1))?),
+                Some((layout, each)) => Some(*self.layout(layout).get(*offset as usize / each.max(1))?),
                 None => None,
             });
         }
@@ -299,9 +299,9 @@ impl StepBody<'_> {
         let mut known: FxHashMap<Vec<Place>, u16> = FxHashMap::default();
         let mut patterns = Patterns { list: Vec::new(), of_row: Vec::with_capacity(steps.len()) };
         let mut row: Vec<Place> = Vec::with_capacity(each);
-        for (own, step) in elements.chunks(each).zip(steps) {
+        for (row_elements, step) in elements.chunks(each).zip(steps) {
             row.clear();
-            for Element { base, at } in own {
+            for Element { base, offset } in row_elements {
                 if !numbers.contains_key(base) {
                     let found = match self.depends(*base) {
                         true => {
@@ -317,11 +317,11 @@ impl StepBody<'_> {
                 row.push(match &numbers[base] {
                     None => Place::Outside,
                     Some((number, size, layout)) => {
-                        let (own, at) = (*at as usize / size, *at as usize % size);
-                        if layout.get(own) != Some(step) {
+                        let (base_row, position) = (*offset as usize / size, *offset as usize % size);
+                        if layout.get(base_row) != Some(step) {
                             return None;
                         }
-                        Place::Of(*number, at as u32)
+                        Place::Of(*number, position as u32)
                     }
                 });
             }
@@ -358,7 +358,7 @@ impl StepBody<'_> {
         if let Place::Of(number, 0) = pattern[0] {
             let node = bases[number as usize].node;
             let is_whole = self.body.shape(node).len() == each
-                && (pattern.iter().zip(0..)).all(|(place, at)| *place == Place::Of(number, at));
+                && (pattern.iter().zip(0..)).all(|(place, offset)| *place == Place::Of(number, offset));
             if is_whole {
                 return Some(self.reshaped(node, wanted));
             }
@@ -369,8 +369,8 @@ impl StepBody<'_> {
             let begin = k;
             let follows = |k: usize| match (pattern[begin], pattern[k]) {
                 (Place::Outside, Place::Outside) => true,
-                (Place::Of(a, first), Place::Of(b, at)) => {
-                    a == b && at as usize == first as usize + (k - begin)
+                (Place::Of(a, first), Place::Of(b, offset)) => {
+                    a == b && offset as usize == first as usize + (k - begin)
                 }
                 _ => false,
             };
@@ -379,11 +379,11 @@ impl StepBody<'_> {
             }
             let len = k - begin;
             parts.push(match pattern[begin] {
-                Place::Of(number, at) => {
+                Place::Of(number, offset) => {
                     let node = bases[number as usize].node;
                     let size = self.body.shape(node).len();
                     let flat = self.reshaped(node, Shape::from([size]));
-                    self.body.slice(flat, 0, at as usize, at as usize + len)
+                    self.body.slice(flat, 0, offset as usize, offset as usize + len)
                 }
                 Place::Outside => {
                     let row = |row: &usize| {
@@ -395,8 +395,8 @@ impl StepBody<'_> {
                 }
             });
         }
-        let whole = self.body.concat(&parts, 0);
-        Some(self.reshaped(whole, wanted))
+        let joined = self.body.concat(&parts, 0);
+        Some(self.reshaped(joined, wanted))
     }
 
     /// A vector of elements that are not computed in the scan; in steps without rows it is that of
@@ -424,8 +424,8 @@ impl StepBody<'_> {
                 None => all.extend_from_slice(rows[row].1),
             }
         }
-        let own = index.as_ref().map_or(width, |index| index.first.len());
-        let outer = self.outer_elements(&all, &[self.steps.count, own])?;
+        let distinct = index.as_ref().map_or(width, |index| index.first.len());
+        let outer = self.outer_elements(&all, &[self.steps.count, distinct])?;
         let node = self.sequence(outer)?;
         match index {
             Some(index) => self.repeated(node, &index),
@@ -435,20 +435,20 @@ impl StepBody<'_> {
 
     /// A vector with elements of a shorter one.
     pub(super) fn repeated(&mut self, node: NodeId, index: &Repeats) -> Option<NodeId> {
-        let (own, width) = (index.first.len(), index.of.len());
-        let each = width / own.max(1);
-        let is = |of: &dyn Fn(usize) -> usize| {
-            each * own == width && index.of.iter().enumerate().all(|(k, place)| *place == of(k))
+        let (distinct, width) = (index.first.len(), index.class_of.len());
+        let each = width / distinct.max(1);
+        let is = |expected: &dyn Fn(usize) -> usize| {
+            each * distinct == width && index.class_of.iter().enumerate().all(|(k, place)| *place == expected(k))
         };
-        let wide = if is(&|k| k % own) {
-            let row = self.reshaped(node, Shape::from([own]));
-            self.body.broadcast_to(row, &Shape::from([each, own]))
+        let wide = if is(&|k| k % distinct) {
+            let row = self.reshaped(node, Shape::from([distinct]));
+            self.body.broadcast_to(row, &Shape::from([each, distinct]))
         } else if is(&|k| k / each) {
-            let column = self.reshaped(node, Shape::from([own, 1]));
-            self.body.broadcast_to(column, &Shape::from([own, each]))
+            let column = self.reshaped(node, Shape::from([distinct, 1]));
+            self.body.broadcast_to(column, &Shape::from([distinct, each]))
         } else {
-            let row = self.reshaped(node, Shape::from([own]));
-            let places = self.body.constant(Tensor::indices(&index.of));
+            let row = self.reshaped(node, Shape::from([distinct]));
+            let places = self.body.constant(Tensor::indices(&index.class_of));
             self.body.gather(row, places)
         };
         Some(self.reshaped(wide, Shape::from([width])))
@@ -458,7 +458,7 @@ impl StepBody<'_> {
     fn are_same(&self, a: &[Element], b: &[Element]) -> bool {
         let number = |e: &Element| {
             let tensor = self.g.as_constant(e.base)?;
-            tensor.values().get(e.at as usize).map(|value| value.to_bits())
+            tensor.values().get(e.offset as usize).map(|value| value.to_bits())
         };
         a.len() == b.len()
             && a.iter()
@@ -489,7 +489,7 @@ impl StepBody<'_> {
 
     /// Elements of nodes outside of the scan, under a shape.
     pub(super) fn outer_elements(&mut self, list: &[Element], shape: &[usize]) -> Option<NodeId> {
-        let number = |e: &Element| self.g.as_constant(e.base).map(|t| t.values()[e.at as usize]);
+        let number = |e: &Element| self.g.as_constant(e.base).map(|t| t.values()[e.offset as usize]);
         if let Some(numbers) = list.iter().map(number).collect::<Option<Vec<f64>>>() {
             let int = list.iter().all(|e| self.g.node(e.base).dtype == DType::Int);
             return Some(constant_of(self.g, shape, numbers, int));
@@ -507,8 +507,8 @@ impl StepBody<'_> {
             total += size;
         }
         let positions: Vec<u32> =
-            list.iter().map(|Element { base, at }| offsets[base] + at).collect();
-        let whole = match parts[..] {
+            list.iter().map(|Element { base, offset }| offsets[base] + offset).collect();
+        let source = match parts[..] {
             [only] => only,
             _ => {
                 let flat: Vec<NodeId> = parts
@@ -521,6 +521,6 @@ impl StepBody<'_> {
                 self.g.concat(&flat, 0)
             }
         };
-        Some(pick(self.g, whole, &positions, shape))
+        Some(pick(self.g, source, &positions, shape))
     }
 }

@@ -69,8 +69,8 @@ pub(super) fn load_by_index<T: Single, const SINGLE: bool>(
     let (index, _) = index(i);
     let (table, out) = (i.a.first, block.write_single(i.out));
     if index.first_runs.is_empty() || index.rises {
-        let at = &index.at[block.start()..block.start() + block.len()];
-        for (j, &k) in at.iter().enumerate() {
+        let elements = &index.elements[block.start()..block.start() + block.len()];
+        for (j, &k) in elements.iter().enumerate() {
             // SAFETY: `pack` checked every index against the table's length; j is inside the block.
             unsafe { *out.add(j) = *table.add(k as usize) as f32 };
         }

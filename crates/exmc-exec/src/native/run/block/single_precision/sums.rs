@@ -42,13 +42,13 @@ macro_rules! add_up {
     ($t:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
         let s = $t.wide();
         let mut sum = s.splat(0.0);
-        let whole = $block.len() / SINGLES;
-        for $v in 0..whole {
+        let full_vectors = $block.len() / SINGLES;
+        for $v in 0..full_vectors {
             let [first, second] = $t.widen($term);
             sum = s.add(s.add(sum, first), second);
         }
-        if $block.single_vectors() > whole {
-            let $v = whole;
+        if $block.single_vectors() > full_vectors {
+            let $v = full_vectors;
             let [first, second] = $t.widen($term);
             let mask = first_lanes(s, $block.len() % LANES + too_many());
             match $block.len() % SINGLES {
