@@ -23,17 +23,17 @@ fn main() {
 
 /// The commit that is checked out below `root`; files that it is read from are watched.
 fn commit(root: &Path) -> Option<String> {
-    let mut own = root.join(".git");
-    if own.is_file() {
+    let mut git_folder = root.join(".git");
+    if git_folder.is_file() {
         // A linked work tree: the file says where its folder is.
-        let text = std::fs::read_to_string(&own).ok()?;
-        own = root.join(text.strip_prefix("gitdir:")?.trim());
+        let text = std::fs::read_to_string(&git_folder).ok()?;
+        git_folder = root.join(text.strip_prefix("gitdir:")?.trim());
     }
-    let shared = match std::fs::read_to_string(own.join("commondir")) {
-        Ok(path) => own.join(path.trim()),
-        Err(_) => own.clone(),
+    let shared = match std::fs::read_to_string(git_folder.join("commondir")) {
+        Ok(path) => git_folder.join(path.trim()),
+        Err(_) => git_folder.clone(),
     };
-    let head = watched(&own.join("HEAD"))?;
+    let head = watched(&git_folder.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref:").map(str::trim) else {
         return hash(&head);
     };

@@ -121,11 +121,11 @@ pub fn serve<E: Environment>(
     while let Some(message) = receive(&mut incoming)? {
         let step = match message {
             Message::Reset { seed } => environment.reset(seed),
-            Message::Input { frame: of, controller } if frame == Some(of) => {
+            Message::Input { frame: answered, controller } if frame == Some(answered) => {
                 environment.step(&controller)
             }
-            Message::Input { frame: of, .. } => Err(EnvironmentError::new(format!(
-                "the input answers frame {of}, the last one sent is {frame:?}"
+            Message::Input { frame: answered, .. } => Err(EnvironmentError::new(format!(
+                "the input answers frame {answered}, the last one sent is {frame:?}"
             ))),
             Message::Close => return Ok(()),
             other => {

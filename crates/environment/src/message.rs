@@ -29,7 +29,7 @@ impl Message {
     pub(crate) fn to_line(&self) -> String {
         let value = match self {
             Self::Hello { protocol, view } => json!({
-                "type": "hello", "protocol": protocol, "own": view.own + 1,
+                "type": "hello", "protocol": protocol, "own": view.own_port + 1,
                 "opponent": view.opponent + 1, "name": view.name,
             }),
             Self::Reset { seed } => json!({"type": "reset", "seed": seed}),
@@ -47,23 +47,23 @@ impl Message {
     pub(crate) fn parse(line: &str) -> Result<Self, EnvironmentError> {
         let value: Value = serde_json::from_str(line)
             .map_err(|e| EnvironmentError::new(format!("a line is no JSON: {e}: `{line}`")))?;
-        let at = At { value: &value, path: "message".to_owned() };
-        Ok(match at.text("type")? {
+        let root = At { value: &value, path: "message".to_owned() };
+        Ok(match root.text("type")? {
             "hello" => Self::Hello {
-                protocol: at.integer("protocol")?,
+                protocol: root.integer("protocol")?,
                 view: View {
-                    own: at.port("own")?,
-                    opponent: at.port("opponent")?,
-                    name: at.integer("name").unwrap_or(0),
+                    own_port: root.port("own")?,
+                    opponent: root.port("opponent")?,
+                    name: root.integer("name").unwrap_or(0),
                 },
             },
-            "reset" => Self::Reset { seed: at.integer("seed")? },
+            "reset" => Self::Reset { seed: root.integer("seed")? },
             "input" => Self::Input {
-                frame: at.integer("frame")?,
-                controller: controller_of(&at.field("controller")?)?,
+                frame: root.integer("frame")?,
+                controller: controller_of(&root.field("controller")?)?,
             },
-            "frame" => Self::Frame(Box::new(frame_of(&at)?)),
-            "error" => Self::Error { message: at.text("message")?.to_owned() },
+            "frame" => Self::Frame(Box::new(frame_of(&root)?)),
+            "error" => Self::Error { message: root.text("message")?.to_owned() },
             "close" => Self::Close,
             other => {
                 let known = "hello, reset, input, frame, error or close";
@@ -115,8 +115,8 @@ impl<'a> At<'a> {
     fn items(&self, name: &str) -> Result<Vec<At<'a>>, EnvironmentError> {
         let items = self.value.get(name).and_then(Value::as_array);
         let items = items.ok_or_else(|| self.wrong(name, "an array"))?;
-        let at = |(k, value)| At { value, path: format!("{}.{name}[{k}]", self.path) };
-        Ok(items.iter().enumerate().map(at).collect())
+        let item_at = |(k, value)| At { value, path: format!("{}.{name}[{k}]", self.path) };
+        Ok(items.iter().enumerate().map(item_at).collect())
     }
 }
 
@@ -128,14 +128,14 @@ fn controller_to(c: &Controller) -> Value {
     })
 }
 
-fn controller_of(at: &At<'_>) -> Result<Controller, EnvironmentError> {
+fn controller_of(object: &At<'_>) -> Result<Controller, EnvironmentError> {
     Ok(Controller {
-        buttons: at.integer("buttons")?,
-        stick_x: at.number("stick_x")?,
-        stick_y: at.number("stick_y")?,
-        c_stick_x: at.number("c_stick_x")?,
-        c_stick_y: at.number("c_stick_y")?,
-        trigger: at.number("trigger")?,
+        buttons: object.integer("buttons")?,
+        stick_x: object.number("stick_x")?,
+        stick_y: object.number("stick_y")?,
+        c_stick_x: object.number("c_stick_x")?,
+        c_stick_y: object.number("c_stick_y")?,
+        trigger: object.number("trigger")?,
     })
 }
 
@@ -149,10 +149,10 @@ macro_rules! record {
             Value::Object(map)
         }
 
-        fn $of(at: &At<'_>) -> Result<$ty, EnvironmentError> {
+        fn $of(object: &At<'_>) -> Result<$ty, EnvironmentError> {
             Ok($ty {
-                $($integer: at.integer(stringify!($integer))?,)*
-                $($number: at.number(stringify!($number))?,)*
+                $($integer: object.integer(stringify!($integer))?,)*
+                $($number: object.number(stringify!($number))?,)*
             })
         }
     };
@@ -192,13 +192,13 @@ fn frame_to(step: &Step) -> Value {
     })
 }
 
-fn frame_of(at: &At<'_>) -> Result<Step, EnvironmentError> {
+fn frame_of(object: &At<'_>) -> Result<Step, EnvironmentError> {
     let mut state = FrameState {
-        frame: at.integer("frame")?,
-        stage: at.integer("stage")?,
+        frame: object.integer("frame")?,
+        stage: object.integer("stage")?,
         ..FrameState::default()
     };
-    for port in at.items("ports")? {
+    for port in object.items("ports")? {
         let follower = match port.field("follower") {
             Ok(follower) => Some(character_of(&follower)?),
             Err(_) => None,
@@ -216,12 +216,12 @@ fn frame_of(at: &At<'_>) -> Result<Step, EnvironmentError> {
     if planted(Fault::LiveSidesSwapped) {
         state.ports.swap(0, 1);
     }
-    state.items = at.items("items")?.iter().map(item_of).collect::<Result<_, _>>()?;
-    let reward = at.value.get("reward").map_or(Some(0.0), Value::as_f64);
-    let is_done = at.value.get("done").map_or(Some(false), Value::as_bool);
+    state.items = object.items("items")?.iter().map(item_of).collect::<Result<_, _>>()?;
+    let reward = object.value.get("reward").map_or(Some(0.0), Value::as_f64);
+    let is_done = object.value.get("done").map_or(Some(false), Value::as_bool);
     Ok(Step {
         state,
-        reward: reward.ok_or_else(|| at.wrong("reward", "a number"))?,
-        is_done: is_done.ok_or_else(|| at.wrong("done", "true or false"))?,
+        reward: reward.ok_or_else(|| object.wrong("reward", "a number"))?,
+        is_done: is_done.ok_or_else(|| object.wrong("done", "true or false"))?,
     })
 }

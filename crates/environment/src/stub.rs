@@ -56,8 +56,8 @@ impl Default for StubSettings {
 #[must_use]
 pub fn optimal_crossings(settings: &StubSettings, x: i32, side: i32, frames: u32) -> u32 {
     let first = settings.half_width.abs_diff(side * x);
-    let whole = 2 * settings.half_width.unsigned_abs();
-    if frames < first || whole == 0 { 0 } else { 1 + (frames - first) / whole }
+    let full_width = 2 * settings.half_width.unsigned_abs();
+    if frames < first || full_width == 0 { 0 } else { 1 + (frames - first) / full_width }
 }
 
 /// The game.
@@ -192,7 +192,7 @@ impl StubGame {
 
 impl Environment for StubGame {
     fn view(&self) -> View {
-        View { own: OWN, opponent: MARK, name: 0 }
+        View { own_port: OWN, opponent: MARK, name: 0 }
     }
 
     /// The character begins anywhere on the ground, and either wall may be the first.
@@ -251,11 +251,11 @@ impl Expert {
     #[must_use]
     pub fn controller(&self, state: &FrameState) -> Controller {
         let port = |k: usize| state.ports[k].map(|port| port.leader).unwrap_or_default();
-        let (own, mark) = (port(OWN), port(MARK));
-        let direction = if mark.x < own.x { -1.0 } else { 1.0 };
+        let (player, mark) = (port(OWN), port(MARK));
+        let direction = if mark.x < player.x { -1.0 } else { 1.0 };
         // Units to the side of the block that is next; from there on it is in the way.
-        let distance = (-own.x * direction) as i32 - self.settings.half_block;
-        let jumps = distance == 1 && own.airborne == 0;
+        let distance = (-player.x * direction) as i32 - self.settings.half_block;
+        let jumps = distance == 1 && player.airborne == 0;
         Controller {
             buttons: if jumps { JUMP } else { 0 },
             stick_x: direction,

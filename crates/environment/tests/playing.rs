@@ -34,13 +34,13 @@ fn most_crossings(game: &StubGame, frames: u32) -> f64 {
                 let controller = Controller { stick_x, buttons, ..Controller::default() };
                 let step = game.step(&controller).expect("the game is not over");
                 let total = total + step.reward;
-                let own = step.state.ports[0].expect("a player");
+                let player = step.state.ports[0].expect("a player");
                 let key = format!(
                     "{:?} {} {} {} {}",
                     game.position(),
-                    own.leader.y,
-                    own.leader.speed_y,
-                    own.leader.airborne,
+                    player.leader.y,
+                    player.leader.speed_y,
+                    player.leader.airborne,
                     buttons
                 );
                 let known = next.get(&key).map_or(f64::NEG_INFINITY, |(_, total)| *total);
@@ -216,7 +216,7 @@ fn every_number_of_a_frame_goes_through_unchanged() {
     struct Replayed(std::vec::IntoIter<FrameState>);
     impl Environment for Replayed {
         fn view(&self) -> View {
-            View { own: 3, opponent: 1, name: 2 }
+            View { own_port: 3, opponent: 1, name: 2 }
         }
         fn reset(&mut self, _: u64) -> Result<Step, environment::EnvironmentError> {
             self.step(&Controller::default())
@@ -238,7 +238,7 @@ fn every_number_of_a_frame_goes_through_unchanged() {
     let mut said = Vec::new();
     serve(&mut Replayed(states.clone().into_iter()), lines.as_bytes(), &mut said).expect("served");
     let mut remote = Bridge::open(said.as_slice(), Vec::new()).expect("a greeting");
-    assert_eq!(remote.view(), View { own: 3, opponent: 1, name: 2 });
+    assert_eq!(remote.view(), View { own_port: 3, opponent: 1, name: 2 });
     for (row, state) in states.iter().enumerate() {
         assert_eq!(&FrameState::of(&replay, row), state);
         let step = if row == 0 { remote.reset(1) } else { remote.step(&controller) };

@@ -37,7 +37,8 @@ impl Density {
             self.run_statements(&position, Some(&self.printer))?;
         }
         let mut model_gradient = vec![0.0; position.len()];
-        let found = self.with_instance(|instance| instance.logp_grad(&position, &mut model_gradient));
+        let found =
+            self.with_instance(|instance| instance.logp_grad(&position, &mut model_gradient));
         for (to, place) in gradient.iter_mut().zip(self.model.stan_order()) {
             *to = model_gradient[*place];
         }
@@ -92,7 +93,12 @@ impl Density {
             let width = if curvature > 0.0 { 1.0 / curvature.sqrt() } else { 1.0 };
             let step = STEP * width;
             let mut gradient_at = |t: f64| line.gradient(t).map_err(|e| e.to_string());
-            let gradients = [gradient_at(-2.0 * step)?, gradient_at(-step)?, gradient_at(step)?, gradient_at(2.0 * step)?];
+            let gradients = [
+                gradient_at(-2.0 * step)?,
+                gradient_at(-step)?,
+                gradient_at(step)?,
+                gradient_at(2.0 * step)?,
+            ];
             let slope = |j: usize| {
                 let inner = (gradients[2][j] - gradients[1][j]) / (2.0 * step);
                 let outer = (gradients[3][j] - gradients[0][j]) / (4.0 * step);

@@ -200,7 +200,8 @@ impl Model {
             let (trace, generated_row) = row.split_at_mut(trace_width);
             let made = quantities.evaluate(number, trace, generated_row);
             // A rejected draw has NaN everywhere.
-            is_good = made.is_ok() && (generated_row.is_empty() || generated_row.iter().any(|x| !x.is_nan()));
+            is_good = made.is_ok()
+                && (generated_row.is_empty() || generated_row.iter().any(|x| !x.is_nan()));
         }
         idle().push(recorder);
         is_good.then_some(row)

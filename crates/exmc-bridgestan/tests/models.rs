@@ -210,7 +210,8 @@ fn streams_repeat_under_their_seed_and_go_on_from_use_to_use() {
     let text = "transformed data { real shift = normal_rng(0, 1); }
         parameters { real x; } model { target += shift * x; }";
     let library = Loaded::new("shift", text);
-    let density_of_seed = |seed| library.seeded("", seed).unwrap().log_density(&[1.0], (true, true)).unwrap();
+    let density_of_seed =
+        |seed| library.seeded("", seed).unwrap().log_density(&[1.0], (true, true)).unwrap();
     assert!(density_of_seed(1) == density_of_seed(1) && density_of_seed(1) != density_of_seed(2));
 }
 

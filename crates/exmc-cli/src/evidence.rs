@@ -94,7 +94,8 @@ pub(crate) fn prior(directory: &Path, posterior: &Posterior) -> Result<Vec<Param
     }
     let mut made = Vec::new();
     for variable in &posterior.variables {
-        let Some((_, prior_columns)) = columns.iter().find(|(name, _)| *name == variable.name) else {
+        let Some((_, prior_columns)) = columns.iter().find(|(name, _)| *name == variable.name)
+        else {
             continue;
         };
         for (name, column) in variable.column_names().into_iter().zip(prior_columns) {

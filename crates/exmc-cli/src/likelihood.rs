@@ -182,7 +182,10 @@ impl Likelihood {
         labels.dedup();
         let place = |group: &String| labels.binary_search(&group).expect("labels are the groups");
         let group_indices: Vec<usize> = groups.iter().map(place).collect();
-        let rows = exmc_diagnose::group_log_likelihood(self.rows.iter().map(Vec::as_slice), &group_indices);
+        let rows = exmc_diagnose::group_log_likelihood(
+            self.rows.iter().map(Vec::as_slice),
+            &group_indices,
+        );
         let names = labels.iter().map(|label| format!("{name}={label}")).collect();
         let (n_draws, places, statements) = (self.n_draws, Vec::new(), self.statements);
         Self { names, rows, n_draws, places, model: None, statements }

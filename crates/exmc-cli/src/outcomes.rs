@@ -84,7 +84,12 @@ fn same(
     };
     let message = format!(
         "the models are not of the same data: {} is {} in `{}`, {} is {} in `{}`{more}",
-        run.likelihood.names[i], run_outcomes[i], run.name, other.likelihood.names[k], others[k], other.name,
+        run.likelihood.names[i],
+        run_outcomes[i],
+        run.name,
+        other.likelihood.names[k],
+        others[k],
+        other.name,
     );
     Err(Failure::new(Exit::Model, message).hint(HINT))
 }
@@ -121,7 +126,10 @@ fn outcomes(run: &Compared<'_>) -> Option<Vec<Outcome>> {
     };
     let data: Value = serde_json::from_str(&read_text(&run.path.join("data.json")).ok()?).ok()?;
     if !places.is_empty() {
-        return places.iter().map(|(variable, index)| element(data.get(variable)?, index)).collect();
+        return places
+            .iter()
+            .map(|(variable, index)| element(data.get(variable)?, index))
+            .collect();
     }
     // Recorded by the program: an element of the data that its statements are on, if there are as
     // many.

@@ -145,7 +145,8 @@ pub(crate) fn read_program(
     file.path = Some(path.to_owned());
     sources.add(file);
     let program_folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let folders: Vec<PathBuf> = std::iter::once(program_folder).chain(folders.iter().cloned()).collect();
+    let folders: Vec<PathBuf> =
+        std::iter::once(program_folder).chain(folders.iter().cloned()).collect();
     let mut read = |path: &Path| {
         let text = fs::read_to_string(path)?;
         Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or(text.clone(), str::to_owned))

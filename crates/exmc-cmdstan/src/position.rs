@@ -26,8 +26,9 @@ pub fn position_of(bound: &BoundModel, values: &Values) -> Result<Vec<f64>, Stri
         if pairs().any(|(given_value, _)| given_value.is_nan()) {
             continue;
         }
-        let is_far =
-            |(given_value, found): &(&f64, &f64)| (*given_value - *found).abs() > TOLERANCE * given_value.abs().max(1.0);
+        let is_far = |(given_value, found): &(&f64, &f64)| {
+            (*given_value - *found).abs() > TOLERANCE * given_value.abs().max(1.0)
+        };
         if let Some((given_value, found)) = pairs().find(is_far) {
             return Err(format!(
                 "error[outside-support]: the value of `{name}` does not fit its type: \

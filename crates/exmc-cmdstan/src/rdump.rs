@@ -43,7 +43,12 @@ pub(crate) fn to_json(text: &str) -> Result<String, String> {
 
 /// Column-major elements as nested arrays, outermost dimension first.
 fn nested(elements: &[String], extents: &[usize]) -> String {
-    fn nested_from(elements: &[String], extents: &[usize], strides: &[usize], from: usize) -> String {
+    fn nested_from(
+        elements: &[String],
+        extents: &[usize],
+        strides: &[usize],
+        from: usize,
+    ) -> String {
         let (Some(extent), Some(stride)) = (extents.first(), strides.first()) else {
             return elements[from].clone();
         };

@@ -208,7 +208,8 @@ fn a_metric_file_is_read_column_by_column() {
     let text = folder.read("o.csv");
     let mut rows = text.lines().filter(|line| !line.starts_with('#'));
     let column = rows.next().unwrap().split(',').position(|name| name == "A.2.1").unwrap();
-    let a: Vec<f64> = rows.map(|row| row.split(',').nth(column).unwrap().parse().unwrap()).collect();
+    let a: Vec<f64> =
+        rows.map(|row| row.split(',').nth(column).unwrap().parse().unwrap()).collect();
     let deviation = (a.iter().map(|x| x * x).sum::<f64>() / a.len() as f64).sqrt();
     // As above: an error of 4 %.
     assert!((deviation / 100.0 - 1.0).abs() < 0.25, "{deviation}");

@@ -231,8 +231,10 @@ pub fn totals(rows: &[Row]) -> String {
     let count = |keep: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| keep(row)).count();
     let kinds = |uses_own_data: bool| {
         let matches_source = |row: &Row| (row.data == DataSource::Own) == uses_own_data;
-        let finite = |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::Compiled(true));
-        let nowhere = |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::Compiled(false));
+        let finite =
+            |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::Compiled(true));
+        let nowhere =
+            |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::Compiled(false));
         let not = |row: &Row| matches_source(row) && matches!(row.outcome, Outcome::NotCompiled(_));
         format!(
             "{} compile, {} compile and are nowhere finite, {} do not compile",

@@ -193,7 +193,8 @@ impl HostAgreement {
         let value = match on_tape.evaluate(point, &mut gradient) {
             Ok(value) => value,
             Err(error) => {
-                self.disputed.push(format!("the host has {host_value}, its tape {}", error.message));
+                self.disputed
+                    .push(format!("the host has {host_value}, its tape {}", error.message));
                 return Ok(());
             }
         };
@@ -240,7 +241,8 @@ impl HostAgreement {
                 Value::Reals(n) => n.values.to_vec(),
                 _ => continue,
             };
-            let mut worst = if numbers.len() == tensor.values().len() { 0.0 } else { f64::INFINITY };
+            let mut worst =
+                if numbers.len() == tensor.values().len() { 0.0 } else { f64::INFINITY };
             for (a, b) in numbers.iter().zip(tensor.values()) {
                 worst = f64::max(worst, apart(*a, *b));
             }

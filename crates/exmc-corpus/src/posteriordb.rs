@@ -203,7 +203,8 @@ fn points(dim: usize) -> Vec<Vec<f64>> {
 
 fn values(model: &StanModel, points: &[Vec<f64>]) -> Vec<(f64, Vec<f64>)> {
     let nothing = |dim: usize| (f64::NAN, vec![f64::NAN; dim]);
-    let evaluate = |point: &Vec<f64>| model.bound().logp_grad(point).unwrap_or(nothing(point.len()));
+    let evaluate =
+        |point: &Vec<f64>| model.bound().logp_grad(point).unwrap_or(nothing(point.len()));
     points.iter().map(evaluate).collect()
 }
 

@@ -82,7 +82,8 @@ pub fn compare_quantities(program: &Program, data: &str) -> Result<QuantitiesAgr
             let Some((parts, graph)) = compiled else { continue };
             let mut host = known.clone();
             let recorded_ids = block.recorded.iter().map(|(id, _)| *id);
-            for (id, value) in values.iter().filter(|(id, _)| recorded_ids.clone().any(|other| other == *id))
+            for (id, value) in
+                values.iter().filter(|(id, _)| recorded_ids.clone().any(|other| other == *id))
             {
                 host.set(*id, value.clone());
             }
@@ -119,7 +120,8 @@ pub fn compare_quantities(program: &Program, data: &str) -> Result<QuantitiesAgr
         let mut interpreter = Interpreter::new(program, settings.clone());
         if interpreter.transform_parameters(&mut host).is_ok() {
             for (id, value) in values.iter().skip(parameters.len()) {
-                let (Some(computed), Some(expected)) = (numbers(value), host.get(*id).and_then(numbers))
+                let (Some(computed), Some(expected)) =
+                    (numbers(value), host.get(*id).and_then(numbers))
                 else {
                     continue;
                 };

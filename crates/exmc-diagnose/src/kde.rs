@@ -99,7 +99,8 @@ fn smooth(values: &[f64], sigma: f64) -> Vec<f64> {
     };
     (0..n)
         .map(|i| {
-            let sides = (1..=reach).map(|d| kernel[d as usize] * (value_at(i - d) + value_at(i + d)));
+            let sides =
+                (1..=reach).map(|d| kernel[d as usize] * (value_at(i - d) + value_at(i + d)));
             kernel[0] * value_at(i) + sides.sum::<f64>()
         })
         .collect()

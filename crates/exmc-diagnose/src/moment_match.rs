@@ -277,7 +277,9 @@ impl Affine {
             Some(m) => m[i * dim + j],
             None => f64::from(u8::from(i == j)),
         };
-        (0..dim * dim).map(|index| mapping(index / dim, index % dim) * self.scaling[index % dim]).collect()
+        (0..dim * dim)
+            .map(|index| mapping(index / dim, index % dim) * self.scaling[index % dim])
+            .collect()
     }
 }
 

@@ -50,8 +50,9 @@ pub fn plain_rhat(draws: &Draws) -> f64 {
     if draws.n_chains() < 2 {
         return f64::NAN;
     }
-    Sample::gather(draws)
-        .map_or(f64::NAN, |sample| rhat_of_halves(Halves::unsplit(sample.values(), draws.n_draws())))
+    Sample::gather(draws).map_or(f64::NAN, |sample| {
+        rhat_of_halves(Halves::unsplit(sample.values(), draws.n_draws()))
+    })
 }
 
 /// $\sqrt{(B/W + n - 1)/n}$ over half chains; 0/0 gives NaN, a positive $B$ over 0 gives +inf.

@@ -43,7 +43,14 @@ impl Table {
         row.3 = tolerance;
     }
 
-    fn add_all(&mut self, statistic: &str, label: &str, tolerance: f64, found: &[f64], all: &Value) {
+    fn add_all(
+        &mut self,
+        statistic: &str,
+        label: &str,
+        tolerance: f64,
+        found: &[f64],
+        all: &Value,
+    ) {
         let expected = all.as_array().expect("several values");
         if found.len() != expected.len() {
             let label = format!("{label}: {found:?}, {expected:?}");
@@ -196,8 +203,20 @@ fn compare_loo(table: &mut Table, name: &str, log_lik: &[Vec<f64>], expected: &V
             }
             let expected_of = |what: &str| &old[name][format!("{what} {efficiency}")][i];
             let label = format!("{name}, {i}");
-            table.add("psis k (ArviZ 0.23)", &label, SMOOTHED, observation.pareto_k, expected_of("k"));
-            table.add("loo elpd (ArviZ 0.23)", &label, SMOOTHED, observation.elpd, expected_of("elpd"));
+            table.add(
+                "psis k (ArviZ 0.23)",
+                &label,
+                SMOOTHED,
+                observation.pareto_k,
+                expected_of("k"),
+            );
+            table.add(
+                "loo elpd (ArviZ 0.23)",
+                &label,
+                SMOOTHED,
+                observation.elpd,
+                expected_of("elpd"),
+            );
         }
     }
     let efficiencies: Vec<f64> = log_lik
@@ -329,7 +348,8 @@ fn compare_models(table: &mut Table, all: &Value) {
     table.add_all("pseudo-BMA weights", "models", TOLERANCE, &plain, &expected["pseudo-bma"]);
     // The optimum is at least as high as scipy's.
     let theirs: Vec<f64> = serde_json::from_value(expected["stacking"].clone()).unwrap();
-    let (our_score, theirs) = (mixture_score(&pointwise, &weights), mixture_score(&pointwise, &theirs));
+    let (our_score, theirs) =
+        (mixture_score(&pointwise, &weights), mixture_score(&pointwise, &theirs));
     assert!(our_score >= theirs - 1e-13, "{our_score} {theirs}");
 
     let r2 = &all["r2"];
@@ -406,7 +426,9 @@ fn statistics_equal_arviz_on_stored_posteriors() {
         .0
         .iter()
         .filter(|(_, (difference, _, _, tolerance))| difference > tolerance)
-        .map(|(statistic, (difference, label, _, _))| format!("{statistic}: {difference:.1e} at {label}"))
+        .map(|(statistic, (difference, label, _, _))| {
+            format!("{statistic}: {difference:.1e} at {label}")
+        })
         .collect();
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }

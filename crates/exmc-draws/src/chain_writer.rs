@@ -296,7 +296,8 @@ impl ChainWriter {
     pub fn is_checkpoint_due(&mut self) -> bool {
         let now = self.clock.look();
         let checkpoints = &self.checkpoints;
-        now.saturating_duration_since(checkpoints.last) >= checkpoints.wait && checkpoints.settled.load(Ordering::Acquire)
+        now.saturating_duration_since(checkpoints.last) >= checkpoints.wait
+            && checkpoints.settled.load(Ordering::Acquire)
     }
 
     /// Stores where the chain stands, which must be behind the draw that was appended last. Waits

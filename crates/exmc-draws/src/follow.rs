@@ -127,6 +127,10 @@ impl ChainFollower {
         let bytes = fs::read(&self.checkpoint).ok()?;
         let stored = checkpoint::decode(&bytes, &self.identity?, self.header.chain).ok()?;
         let checkpoint = stored.checkpoint;
-        Some(Mark { iteration: checkpoint.iteration, step_size: checkpoint.step_size, leapfrogs: checkpoint.leapfrogs })
+        Some(Mark {
+            iteration: checkpoint.iteration,
+            step_size: checkpoint.step_size,
+            leapfrogs: checkpoint.leapfrogs,
+        })
     }
 }

@@ -65,7 +65,8 @@ pub fn merge_runs(directories: &[PathBuf], out: &Path) -> Result<Vec<String>, Ru
     }
     if !missing.is_empty() {
         let (missing, chain_count) = (missing.join(", "), record.config.chains);
-        let what = format!("of the run's {chain_count} chains these are in no directory: {missing}");
+        let what =
+            format!("of the run's {chain_count} chains these are in no directory: {missing}");
         return Err(RunError::incomplete(out, what));
     }
     if out.symlink_metadata().is_ok() {
@@ -88,7 +89,9 @@ pub fn merge_runs(directories: &[PathBuf], out: &Path) -> Result<Vec<String>, Ru
     let draw_count = record.config.draws;
     let note = || {
         let (short, out) = (short.join(", "), out.display());
-        format!("not all chains have {draw_count} draws: {short}; `exmc resume {out}` makes the others")
+        format!(
+            "not all chains have {draw_count} draws: {short}; `exmc resume {out}` makes the others"
+        )
     };
     Ok(if short.is_empty() { Vec::new() } else { vec![note()] })
 }

@@ -137,7 +137,8 @@ impl RunRecord {
                 .find(|(other, _)| other == name)
                 .map_or("none".to_owned(), |(_, v)| v.clone())
         };
-        let mut names: Vec<&String> = ancestry.iter().chain(&others).map(|(name, _)| name).collect();
+        let mut names: Vec<&String> =
+            ancestry.iter().chain(&others).map(|(name, _)| name).collect();
         let mut seen = Vec::new();
         names.retain(|name| {
             let is_new = !seen.contains(name);

@@ -380,7 +380,10 @@ impl RunRecord {
         config.threads_per_chain = s.threads_per_chain;
         // What the settings of a run must satisfy holds here too; the metric is for who starts from
         // it.
-        let dim = file.coordinates.iter().fold(0_usize, |n, coordinate| n.saturating_add(coordinate.length));
+        let dim = file
+            .coordinates
+            .iter()
+            .fold(0_usize, |n, coordinate| n.saturating_add(coordinate.length));
         let wrong = |e: exmc_infer::SampleError| Unreadable::Malformed(e.to_string());
         config.validate(dim).map_err(wrong)?;
         config.warm_start = s.warm_start.map(Tuned::into_warm_start);

@@ -425,7 +425,8 @@ fn tasks_make_the_chains_of_the_run_and_are_merged_in_any_order() {
     record.origin.as_mut().unwrap().tasks = true;
     let task = |path: &Path, record: &RunRecord, chain: u32| {
         let mut directory = RunDirectory::join(path, record.clone(), &TEXTS, chain)?;
-        let joined_record = RunRecord { config: record.config.clone(), ..directory.record().clone() };
+        let joined_record =
+            RunRecord { config: record.config.clone(), ..directory.record().clone() };
         let mut one = directory.go_on(joined_record)?.remove(0);
         let on = starts(std::slice::from_mut(&mut one)).remove(0);
         let all: Vec<Start> = (0..2).map(|_| on.clone()).collect();

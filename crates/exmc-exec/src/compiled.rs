@@ -108,9 +108,13 @@ impl Compiled {
             }
             Executor::Native => {
                 let is_ordinary = |id| {
-                    let is_of_input = |limits: &&Limits| Some(&*limits.input) == input_name(&graph, id);
+                    let is_of_input =
+                        |limits: &&Limits| Some(&*limits.input) == input_name(&graph, id);
                     let reach = |limit: &Limits| f64::max(-limit.low, limit.high);
-                    limits.iter().find(is_of_input).is_some_and(|limit| reach(limit) < vector::ORDINARY)
+                    limits
+                        .iter()
+                        .find(is_of_input)
+                        .is_some_and(|limit| reach(limit) < vector::ORDINARY)
                 };
                 let program = native::lower(&graph, &roots, precision, &offset, &is_ordinary)?;
                 Backend::Native(Arc::new(program))

@@ -206,7 +206,8 @@ impl Fallback {
 fn in_rows(mut all: Vec<(usize, usize, f64, f64)>) -> Vec<(usize, usize, f64, f64)> {
     all.sort_by_key(|(offset, ..)| *offset);
     all.dedup_by(|next, previous| {
-        let follows = previous.0 + previous.1 == next.0 && (previous.2, previous.3) == (next.2, next.3);
+        let follows =
+            previous.0 + previous.1 == next.0 && (previous.2, previous.3) == (next.2, next.3);
         previous.1 += if follows { next.1 } else { 0 };
         follows
     });

@@ -102,7 +102,8 @@ fn behind_reshapes(graph: &Graph, mut id: NodeId) -> NodeId {
 
 /// A name that no input has.
 fn name(graph: &Graph, members: &[NodeId]) -> String {
-    let name_of = |id: Option<&NodeId>| id.and_then(|&id| input_name(graph, id)).unwrap_or_default();
+    let name_of =
+        |id: Option<&NodeId>| id.and_then(|&id| input_name(graph, id)).unwrap_or_default();
     let mut name = format!("{}..{}", name_of(members.first()), name_of(members.last()));
     while graph.find_input(&name).is_some() {
         name.push('.');

@@ -303,7 +303,9 @@ fn names(graph: &Graph, live: &[bool], roots: &[NodeId], time: &[Time]) -> Vec<V
         let argument = |k: usize| names[node.args[k].index()];
         names.push(match &node.op {
             Op::Reshape(_) => argument(0),
-            Op::Broadcast(_) if !is_read_whole[id.index()] && graph.shape(node.args[0]).len() == 1 => {
+            Op::Broadcast(_)
+                if !is_read_whole[id.index()] && graph.shape(node.args[0]).len() == 1 =>
+            {
                 argument(0)
             }
             Op::Project(k) if time[id.index()] > Time::Shared => (node.args[0], *k),

@@ -236,7 +236,9 @@ fn nested_loops_have_the_right_gradient() {
                 moved[k] += offset * h;
                 instance.logp_grad(&moved, &mut scratch).unwrap()
             };
-            let expected = (logp_at(-2.0) - 8.0 * logp_at(-1.0) + 8.0 * logp_at(1.0) - logp_at(2.0)) / (12.0 * h);
+            let expected = (logp_at(-2.0) - 8.0 * logp_at(-1.0) + 8.0 * logp_at(1.0)
+                - logp_at(2.0))
+                / (12.0 * h);
             // Rounding of 1e-16 / h, with a margin for the sum of some hundred terms.
             assert!((gradient[k] - expected).abs() < 1e-9 * expected.abs().max(1.0), "element {k}");
         }

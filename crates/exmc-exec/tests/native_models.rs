@@ -211,7 +211,10 @@ fn sums_of_logarithms_are_right_at_the_edges() {
                     let same = found == expected || (found.is_nan() && expected.is_nan());
                     // A hundred terms of up to 700, rounded in another order.
                     let error = (found - expected).abs() / expected.abs().max(1.0);
-                    assert!(same || error < 1e-14, "{edge} at {index}: {found}, expected {expected}");
+                    assert!(
+                        same || error < 1e-14,
+                        "{edge} at {index}: {found}, expected {expected}"
+                    );
                 }
             }
         }

@@ -98,7 +98,9 @@ fn gradients_agree_with_differences() {
                 moved[k] += offset * h;
                 instance.logp_grad(&moved, &mut scratch).unwrap()
             };
-            let expected = (logp_at(-2.0) - 8.0 * logp_at(-1.0) + 8.0 * logp_at(1.0) - logp_at(2.0)) / (12.0 * h);
+            let expected = (logp_at(-2.0) - 8.0 * logp_at(-1.0) + 8.0 * logp_at(1.0)
+                - logp_at(2.0))
+                / (12.0 * h);
             let error = (found - expected).abs() / expected.abs().max(1.0);
             assert!(error < 1e-7, "seed {seed}, element {k}: {found}, by differences {expected}");
         }

@@ -100,7 +100,8 @@ fn sums_beside_any_instruction_leave_it_the_registers_that_it_needs() {
             }
             let logs = g.log(y);
             outputs.push(g.sum(logs));
-            let parameters = arrays.iter().zip([0, n, 2 * n]).map(|(&id, offset)| (id, offset)).collect();
+            let parameters =
+                arrays.iter().zip([0, n, 2 * n]).map(|(&id, offset)| (id, offset)).collect();
             let source = FunctionSource { graph: g, outputs, parameters, dim: 3 * n };
             let part = |j: usize| (j as f64 * 0.618_033_988_749_894_9).fract();
             let position: Vec<f64> =

@@ -194,7 +194,8 @@ impl Shape<'_> {
         let integer = |statistic: fn(&Info) -> u32| {
             Numbers::Integer(infos().map(|info| i64::from(statistic(info))).collect())
         };
-        let boolean = |statistic: fn(&Info) -> bool| Numbers::Boolean(infos().map(statistic).collect());
+        let boolean =
+            |statistic: fn(&Info) -> bool| Numbers::Boolean(infos().map(statistic).collect());
         vec![
             array("lp", real(|i| i.logp)),
             array("acceptance_rate", real(|i| i.accept_stat)),

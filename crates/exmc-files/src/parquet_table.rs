@@ -87,7 +87,10 @@ fn write<W: Write + Send>(
         .set_created_by(record.program.clone())
         .set_compression(Compression::SNAPPY);
     let reals = names.iter().map(String::as_str).chain(
-        statistics.iter().filter(|(_, getter)| matches!(getter, Getter::Real(_))).map(|(name, _)| *name),
+        statistics
+            .iter()
+            .filter(|(_, getter)| matches!(getter, Getter::Real(_)))
+            .map(|(name, _)| *name),
     );
     for name in reals {
         let column = vec![name.to_owned()].into();

@@ -31,7 +31,8 @@ pub fn write_zarr(path: &Path, groups: &[Group]) -> Result<(), FileError> {
         let folder = path.join(&group.name);
         let attributes: Map<String, Value> =
             group.attributes.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
-        let group_metadata = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        let group_metadata =
+            json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
         for array in group.coordinates.iter().chain(&group.arrays) {
             if let Numbers::Text(_) = array.numbers {
                 let what =

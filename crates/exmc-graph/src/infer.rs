@@ -60,8 +60,11 @@ impl Graph {
                         | Unary::Round
                         | Unary::Square
                 );
-                let dtype =
-                    if f.is_truth() || (keeps_integers && all_int) { DType::Int } else { DType::Real };
+                let dtype = if f.is_truth() || (keeps_integers && all_int) {
+                    DType::Int
+                } else {
+                    DType::Real
+                };
                 // A truth value of a parameter is a real number that happens to be 0 or 1.
                 let dtype = if self.dependence(args[0]) == Dependence::Parameter {
                     DType::Real

@@ -64,11 +64,13 @@ impl Rows {
         let common = |j: usize| q[j] - factor[packed.point()][j];
         let mut total: f64 = factor[packed.rest()].iter().sum();
         for g in 0..self.groups {
-            let local_difference = |j: usize| p[j * self.groups + g] - factor[packed.local_point(j)][g];
+            let local_difference =
+                |j: usize| p[j * self.groups + g] - factor[packed.local_point(j)][g];
             for i in 0..self.local {
                 let mut row = factor[packed.local_offset(i)][g];
-                row +=
-                    (i..self.local).map(|j| factor[packed.triangle(i, j)][g] * local_difference(j)).sum::<f64>();
+                row += (i..self.local)
+                    .map(|j| factor[packed.triangle(i, j)][g] * local_difference(j))
+                    .sum::<f64>();
                 let coupling = &factor[packed.coupling(i)][g * self.global..];
                 row += (0..self.global).map(|j| coupling[j] * common(j)).sum::<f64>();
                 total += row * row;

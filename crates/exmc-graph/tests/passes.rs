@@ -205,7 +205,10 @@ fn stretched_arguments_of_functions_are_read_where_they_belong() {
     let b = |j: usize| 100.0 + j as f64;
     assert_eq!(values_of(0), each(&|i, j, k| a(i, k) - b(j)));
     let taken = |i: usize, j: usize| 4 * i + j != 3;
-    assert_eq!(values_of(1), each(&|i, j, k| if taken(i, j) { (a(i, k) - b(j)).min(7.0) } else { b(j) }));
+    assert_eq!(
+        values_of(1),
+        each(&|i, j, k| if taken(i, j) { (a(i, k) - b(j)).min(7.0) } else { b(j) })
+    );
     assert_eq!(values_of(2), each(&|i, _, k| -a(i, k)));
 }
 

@@ -306,7 +306,8 @@ fn densities_change_by_the_determinant() {
             let coordinate = Tensor::real(case.shape.clone(), to(&x)).unwrap();
             // Differences of a polynomial of low degree are exact to 1e-10 or so an element.
             let determinant = log_abs_det(differences(&x, to));
-            let expected = values_at(&case.g, &[case.logp], &x)[0].as_scalar().unwrap() - determinant;
+            let expected =
+                values_at(&case.g, &[case.logp], &x)[0].as_scalar().unwrap() - determinant;
             let logp_at = |x: &Tensor| values_at(&new, &[logp], x)[0].values().to_vec();
             near(&what, logp_at(&coordinate)[0], expected, 1e-8);
 
@@ -323,7 +324,8 @@ fn densities_change_by_the_determinant() {
             // What pilot chains take for an element's location and scale is that of the coordinate.
             let [location, scale] = entry.location_and_scale(&mut old);
             let written_value = if case.written == Written::Centred { Some(&x) } else { None };
-            let [m, s] = [location, scale].map(|node| values_at(&old, &[node], &x)[0].values().to_vec());
+            let [m, s] =
+                [location, scale].map(|node| values_at(&old, &[node], &x)[0].values().to_vec());
             for k in 0..x.values().len() {
                 let z = match written_value {
                     Some(theta) => (theta.values()[k] - m[k]) / s[k],

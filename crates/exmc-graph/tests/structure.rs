@@ -264,7 +264,8 @@ fn of_symmetric(factor: &Tensor, adjoint: &Tensor, [i, j]: [usize; 2]) -> f64 {
     for row in 0..n {
         let entry = |column: usize| {
             let above = inverse.iter().enumerate();
-            let known: f64 = above.map(|(k, inverse_row)| triangle(factor, row, k) * inverse_row[column]).sum();
+            let known: f64 =
+                above.map(|(k, inverse_row)| triangle(factor, row, k) * inverse_row[column]).sum();
             (f64::from(u8::from(row == column)) - known) / element(factor, &[row, row])
         };
         let inverse_row = (0..n).map(entry).collect();

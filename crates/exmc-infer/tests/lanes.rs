@@ -298,7 +298,8 @@ fn observers_stop_one_chain_and_checkpoints_of_all_go_on() {
     // Draws of warmup are numbered by themselves: none has this number.
     config.warmup = 20;
     let short = sample(&correlated(5, 0.5), &[], &config, &Silent).unwrap().chains;
-    let observer = Meddling { draw_index: 40, seen: AtomicUsize::new(0), checkpoints: Mutex::default() };
+    let observer =
+        Meddling { draw_index: 40, seen: AtomicUsize::new(0), checkpoints: Mutex::default() };
     let chains = sample(&model, &[], &config, &observer).unwrap().chains;
     assert_eq!(chains[1].outcome, ChainOutcome::Interrupted);
     assert_eq!(chains[1].draws, short[1].draws[..41 * 5]);
@@ -319,7 +320,10 @@ fn observers_stop_one_chain_and_checkpoints_of_all_go_on() {
         checkpoints.into_iter().map(|checkpoint| Start::Resume(Box::new(checkpoint))).collect();
     let resumed = sample(&model, &starts, &config, &Silent).unwrap().chains;
     for (chain, expected) in resumed.iter().zip(&short) {
-        assert_eq!((&chain.outcome, chain.leapfrogs), (&ChainOutcome::Completed, expected.leapfrogs));
+        assert_eq!(
+            (&chain.outcome, chain.leapfrogs),
+            (&ChainOutcome::Completed, expected.leapfrogs)
+        );
         assert_eq!(chain.draws, expected.draws[41 * 5..]);
     }
 }

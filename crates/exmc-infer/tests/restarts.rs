@@ -250,7 +250,8 @@ impl DensityModel for Shared {
 }
 
 fn made(chains: &[ChainResult]) -> Vec<(u64, u64, String)> {
-    let fingerprint = |c: &ChainResult| (hash(&c.warmup_draws), hash(&c.draws), format!("{:?}", c.restarts));
+    let fingerprint =
+        |c: &ChainResult| (hash(&c.warmup_draws), hash(&c.draws), format!("{:?}", c.restarts));
     chains.iter().map(fingerprint).collect()
 }
 
@@ -291,7 +292,11 @@ fn a_resumed_chain_restarts_as_it_would_have() {
         let checkpoint = keeper.kept.into_inner().unwrap().pop().unwrap();
         let resume = [Start::Resume(Box::new(checkpoint))];
         let rest = sample(&density(2, wall), &resume, &config, &Silent).unwrap();
-        assert_eq!(hash(&rest.chains[0].draws), hash(&uninterrupted.chains[0].draws), "{iteration}");
+        assert_eq!(
+            hash(&rest.chains[0].draws),
+            hash(&uninterrupted.chains[0].draws),
+            "{iteration}"
+        );
         assert_eq!(rest.chains[0].restarts, uninterrupted.chains[0].restarts, "{iteration}");
     }
 }

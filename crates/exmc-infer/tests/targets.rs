@@ -79,9 +79,12 @@ fn a_resumed_chain_counts_on() {
         let checkpoint = keeper.kept.into_inner().unwrap().pop().unwrap();
         let resume = [Start::Resume(Box::new(checkpoint))];
         let rest = sample(&BANANA, &resume, &config, &Silent).unwrap();
-        let last =
-            &uninterrupted.chains[0].draws[uninterrupted.chains[0].draws.len() - rest.chains[0].draws.len()..];
+        let last = &uninterrupted.chains[0].draws
+            [uninterrupted.chains[0].draws.len() - rest.chains[0].draws.len()..];
         assert_eq!(hash(&rest.chains[0].draws), hash(last), "{iteration}");
-        assert_eq!(rest.chains[0].raised_target, uninterrupted.chains[0].raised_target, "{iteration}");
+        assert_eq!(
+            rest.chains[0].raised_target, uninterrupted.chains[0].raised_target,
+            "{iteration}"
+        );
     }
 }

@@ -206,7 +206,8 @@ fn draw_truncated(
             base.name()
         ));
     }
-    let beyond = |y: f64| if right { target - value_at(node, y) } else { value_at(node, y) - target };
+    let beyond =
+        |y: f64| if right { target - value_at(node, y) } else { value_at(node, y) - target };
     out[0] = invert(lower, upper, discrete, beyond);
     Ok(())
 }

@@ -137,7 +137,8 @@ impl Expr {
                     let each = if let Output::Each(value) = output { Some(value) } else { None };
                     for inside in scan.inside().chain(each) {
                         let is_local = |name: &String| scan.names().any(|local| local == name);
-                        names.extend(inside.references().into_iter().filter(|name| !is_local(name)));
+                        names
+                            .extend(inside.references().into_iter().filter(|name| !is_local(name)));
                     }
                 }
             }

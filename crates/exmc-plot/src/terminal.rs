@@ -408,8 +408,11 @@ impl Canvas {
             let (Some(first), Some(last)) = columns else { continue };
             for column in first.min(last)..=last.max(first) {
                 let centre = (column as f64 + 0.5) / self.width as f64;
-                let t =
-                    if b[0] > a[0] { ((centre - a[0]) / (b[0] - a[0])).clamp(0.0, 1.0) } else { 0.5 };
+                let t = if b[0] > a[0] {
+                    ((centre - a[0]) / (b[0] - a[0])).clamp(0.0, 1.0)
+                } else {
+                    0.5
+                };
                 let (low, high) = (a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2]));
                 for row in 0..self.height {
                     let middle = 1.0 - (row as f64 + 0.5) / self.height as f64;

@@ -86,7 +86,8 @@ fn draw(nodes: &[Node], id: &str) -> String {
     let height = layers as f64 * (HEIGHT + GAP.1) + 14.0;
     let mut places = vec![(0.0, 0.0); nodes.len()];
     for layer in 0..layers {
-        let layer_nodes: Vec<usize> = (0..nodes.len()).filter(|k| nodes[*k].layer == layer).collect();
+        let layer_nodes: Vec<usize> =
+            (0..nodes.len()).filter(|k| nodes[*k].layer == layer).collect();
         let left = 0.5 * (width - layer_nodes.len() as f64 * (WIDTH + GAP.0) + GAP.0);
         for (column, k) in layer_nodes.into_iter().enumerate() {
             places[k] =

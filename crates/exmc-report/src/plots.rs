@@ -94,8 +94,11 @@ pub(crate) fn posterior_figures(fit: &Fit) -> Vec<Figure> {
         let runs = [(String::new(), rows)];
         made.extend(figures::forest_plot(&runs, Interval::EqualTailed, (0.5, PROBABILITY)).ok());
     }
-    let arrays: Vec<(String, Vec<Parameter>)> =
-        long.into_iter().take(ARRAYS).map(|v| (v.name.clone(), parameters_of(vec![v.name.clone()]))).collect();
+    let arrays: Vec<(String, Vec<Parameter>)> = long
+        .into_iter()
+        .take(ARRAYS)
+        .map(|v| (v.name.clone(), parameters_of(vec![v.name.clone()])))
+        .collect();
     if !arrays.is_empty() {
         made.push(figures::forest_by_index_plot(
             &arrays,

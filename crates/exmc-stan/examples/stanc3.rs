@@ -241,7 +241,7 @@ fn first_error(path: &Path, included: &Path) -> Verdict {
 fn refused(first: &Diagnostic, sources: &Sources) -> Verdict {
     // stanc counts the errors of `#include` among those of syntax.
     let class = if first.class == Class::Include { Class::Syntax } else { first.class };
-    let (file, line) =
-        locate(first.span, sources).map_or((String::new(), 0), |location| (location.file, location.line));
+    let (file, line) = locate(first.span, sources)
+        .map_or((String::new(), 0), |location| (location.file, location.line));
     Verdict::Refused(class, file, line, first.message.clone())
 }

@@ -44,7 +44,9 @@ impl Ids {
         match part {
             Part::Body(statement) => self.statement(statement),
             Part::Block(list) => self.statements(list),
-            Part::Declaration(declaration) => parts_of_declaration(declaration, &mut |part| self.part(part)),
+            Part::Declaration(declaration) => {
+                parts_of_declaration(declaration, &mut |part| self.part(part))
+            }
             Part::Target(target) => parts_of_target(target, &mut |part| self.part(part)),
             Part::Expr(e) => self.expr(e),
         }

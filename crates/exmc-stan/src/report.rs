@@ -79,7 +79,11 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> String {
             if span.file != diagnostic.span.file
                 && let Some(label_location) = locate(*span, sources)
             {
-                let _ = write!(out, "\n  = {}:{}:{}: {words}", label_location.file, label_location.line, label_location.column);
+                let _ = write!(
+                    out,
+                    "\n  = {}:{}:{}: {words}",
+                    label_location.file, label_location.line, label_location.column
+                );
             }
         }
     }

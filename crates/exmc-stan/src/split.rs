@@ -42,7 +42,8 @@ pub struct Split {
 /// statements cannot read.
 pub fn split(program: &Program, refused: &BTreeSet<Span>, absent: &BTreeSet<VariableId>) -> Split {
     let block = &program.generated_quantities;
-    let block_variables: BTreeSet<VariableId> = blocks::declarations(block).map(|d| d.variable).collect();
+    let block_variables: BTreeSet<VariableId> =
+        blocks::declarations(block).map(|d| d.variable).collect();
     let effects = effects(program);
     let mut splitter = Splitter { refused, effects, host: absent.clone(), block_variables };
     loop {

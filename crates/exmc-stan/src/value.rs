@@ -226,7 +226,8 @@ pub fn array_of_tuples(depth: usize, slots: &[Value]) -> Value {
     let extents = |slot: &Value| slot.shape().get(..depth).map(<[usize]>::to_vec);
     let shape = slots.first().and_then(extents).unwrap_or_else(|| vec![0; depth]);
     let count: usize = shape.iter().product();
-    let tuple_at = |k: usize| Value::Tuple(slots.iter().map(|slot| element(slot, depth, k)).collect());
+    let tuple_at =
+        |k: usize| Value::Tuple(slots.iter().map(|slot| element(slot, depth, k)).collect());
     Value::Tuples(Numbers::new(shape, (0..count).map(tuple_at).collect()))
 }
 
@@ -245,7 +246,9 @@ fn element(array: &Value, depth: usize, k: usize) -> Value {
     match array {
         Value::Ints(n) => part(n, depth_and_index).map_or_else(Value::Ints, Value::Int),
         Value::Reals(n) => part(n, depth_and_index).map_or_else(Value::Reals, Value::Real),
-        Value::Complexes(n) => part(n, depth_and_index).map_or_else(Value::Complexes, Value::Complex),
+        Value::Complexes(n) => {
+            part(n, depth_and_index).map_or_else(Value::Complexes, Value::Complex)
+        }
         Value::Tuples(n) => part(n, depth_and_index).unwrap_or_else(Value::Tuples),
         other => other.clone(),
     }

@@ -358,7 +358,9 @@ fn mutated_texts_never_panic() {
             let position = next(text.len());
             match next(3) {
                 0 => drop(text.remove(position)),
-                1 => text.splice(position..position, pieces[next(pieces.len())].chars()).for_each(drop),
+                1 => text
+                    .splice(position..position, pieces[next(pieces.len())].chars())
+                    .for_each(drop),
                 _ => text.truncate(position + 1),
             }
         }

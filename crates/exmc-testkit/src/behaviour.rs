@@ -286,8 +286,9 @@ fn recovered() -> Result<(), String> {
         (config.chains, config.warmup) = (8, 1000);
         let run = exmc_infer::sample(&model, &[], &config, &exmc::infer::Silent);
         let run = run.map_err(|e| e.to_string())?;
-        let total =
-            |count_of: fn(&exmc_infer::ChainResult) -> u64| run.chains.iter().map(count_of).sum::<u64>();
+        let total = |count_of: fn(&exmc_infer::ChainResult) -> u64| {
+            run.chains.iter().map(count_of).sum::<u64>()
+        };
         let steps: f64 =
             run.chains.iter().filter_map(|c| c.tuned.as_ref()).map(|t| t.step_size).sum();
         Ok::<_, String>((steps / 8.0, total(|c| c.recovered), total(|c| c.divergences)))

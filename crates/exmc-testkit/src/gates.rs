@@ -227,7 +227,8 @@ fn recorded_columns(
     let recorder = Recorder::new(model, config.chains, config.seed, |draw, values| {
         let Ok(values) = values else { return ControlFlow::Break(()) };
         if draw.phase == RunPhase::Sampling {
-            let mut chain_columns = chains[draw.chain as usize].lock().expect("a chain is one thread's");
+            let mut chain_columns =
+                chains[draw.chain as usize].lock().expect("a chain is one thread's");
             for (column, place) in chain_columns.iter_mut().zip(&places) {
                 column.push(values[*place]);
             }

@@ -422,7 +422,8 @@ fn log_densities(
         .map(|draw| {
             let value = |v: &&exmc::runs::Variable| {
                 let elements = draw[v.offset..v.offset + v.len()].to_vec();
-                let tensor = Tensor::real(v.shape.clone(), elements).expect("a variable has its shape");
+                let tensor =
+                    Tensor::real(v.shape.clone(), elements).expect("a variable has its shape");
                 (v.name.clone(), tensor)
             };
             let position = whole_model.unconstrain(&free_variables.iter().map(value).collect())?;

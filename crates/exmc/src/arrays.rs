@@ -218,7 +218,8 @@ impl DrawArrays {
         let named_value = |(name, array): &(String, DrawArray)| {
             let size = array.element.len();
             let elements = &array.chain(chain)[draw * size..(draw + 1) * size];
-            let value = Tensor::real(array.element.clone(), elements).expect("one number an element");
+            let value =
+                Tensor::real(array.element.clone(), elements).expect("one number an element");
             (name.clone(), value)
         };
         self.arrays.iter().map(named_value).collect()

@@ -329,6 +329,9 @@ impl CompiledModel {
 
     /// The lowered density before anything was integrated out.
     pub(crate) fn whole_lowered(&self) -> &Lowered {
-        self.parts.whole_model.as_ref().map_or(&self.parts.lowered, |whole_model| &whole_model.lowered)
+        self.parts
+            .whole_model
+            .as_ref()
+            .map_or(&self.parts.lowered, |whole_model| &whole_model.lowered)
     }
 }

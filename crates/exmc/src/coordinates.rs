@@ -178,7 +178,8 @@ pub fn learn_coordinates(
         // As if there were as many draws as warmup has: a run that is extended later, or that a
         // rule ends, has the coordinates that it has anyway.
         let of_run = f64::from(config.chains) * 2.0 * config.warmup as f64;
-        let of_round = f64::from(round_config.chains) * (round_config.warmup + round_config.draws) as f64;
+        let of_round =
+            f64::from(round_config.chains) * (round_config.warmup + round_config.draws) as f64;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
         let share = if is_settled { MAX_COST } else { MAX_COST_UNSETTLED };
@@ -478,7 +479,10 @@ fn best_shares(seen: &Seen) -> Option<(Vec<f64>, bool)> {
     if !compared().any(|k| mean[k] < UNSETTLED) {
         return Some((of_all, false));
     }
-    let shares: Vec<f64> = scores.iter().map(|element_scores| least(&|k| 0.5 * (element_scores[k] + mean[k]))).collect();
+    let shares: Vec<f64> = scores
+        .iter()
+        .map(|element_scores| least(&|k| 0.5 * (element_scores[k] + mean[k])))
+        .collect();
     let (low, high) = shares.iter().fold((1.0_f64, 0.0_f64), |(l, h), s| (l.min(*s), h.max(*s)));
     Some((if high - low > LARGE_DIFFERENCE { shares } else { of_all }, true))
 }

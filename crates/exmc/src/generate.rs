@@ -126,7 +126,11 @@ impl<'a> Generator<'a> {
                         format!("`{name}` has shape {found:?} in the draws, expected {expected:?}");
                     return Err(Diagnostic::new(Code::ShapeMismatch, message).into());
                 }
-                pieces.push(Piece { given: found.offset, recorded: variable.offset, elements: part });
+                pieces.push(Piece {
+                    given: found.offset,
+                    recorded: variable.offset,
+                    elements: part,
+                });
             }
             let covered: usize = pieces.iter().map(|piece| piece.elements.len()).sum();
             if covered != entry.constrained.len() {

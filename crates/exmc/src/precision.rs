@@ -125,7 +125,8 @@ fn moved(value: &Tensor) -> f64 {
         let n = (values.len() / columns) as f64;
         let mean = column_values().sum::<f64>() / n;
         let spread = (column_values().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
-        let most = column_values().map(|&x| (Precision::F32.round(x) - x).abs()).fold(0.0, f64::max);
+        let most =
+            column_values().map(|&x| (Precision::F32.round(x) - x).abs()).fold(0.0, f64::max);
         if most == 0.0 || spread == 0.0 { 0.0 } else { most / spread }
     };
     (0..columns).map(of_column).fold(0.0, f64::max)

@@ -239,7 +239,9 @@ impl StanProgram {
     /// # Ok::<(), exmc::stan::StanError>(())
     /// ```
     pub fn data_names(&self) -> Vec<String> {
-        let name = |declaration: &Declaration| self.program.variable(declaration.variable).name.to_string();
+        let name = |declaration: &Declaration| {
+            self.program.variable(declaration.variable).name.to_string()
+        };
         self.program.data.iter().map(name).collect()
     }
 

@@ -151,7 +151,11 @@ fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side(
             (learned.coordinates().unwrap().to_vec(), values)
         };
         let one = run(1);
-        assert!(one.0.iter().any(|coordinate| coordinate.shares != [coordinate.written]), "{name}: {:?}", one.0);
+        assert!(
+            one.0.iter().any(|coordinate| coordinate.shares != [coordinate.written]),
+            "{name}: {:?}",
+            one.0
+        );
         let has_own = one.0.iter().any(|coordinate| coordinate.shares.len() > 1);
         assert!(has_own || name != "mixed", "one share for all: {:?}", one.0);
         assert_eq!(one, run(2), "{name}, two threads");
@@ -351,7 +355,10 @@ fn random_walks_are_sampled_as_innovations_where_the_data_say_little() {
         let [unknown] = &shares(&walk(program, -2.0), 1)[..] else { panic!("one walk") };
         assert!(mean(unknown) < 0.3, "{unknown:?}");
         for coordinate in [known, unknown] {
-            assert!(coordinate.shares.iter().all(|share| [0.0, 1.0].contains(share)), "{coordinate:?}");
+            assert!(
+                coordinate.shares.iter().all(|share| [0.0, 1.0].contains(share)),
+                "{coordinate:?}"
+            );
         }
     }
 }

@@ -133,7 +133,8 @@ fn stored_fits_of_stan_programs_come_back() {
     assert_eq!(bits(&read), bits(&fit));
     let none = DataSet::new();
     assert_eq!(read.predict(&none).unwrap()["log_lik"], fit["log_lik"]);
-    let (fresh, stored) = (fit.posterior_predictive().unwrap(), read.posterior_predictive().unwrap());
+    let (fresh, stored) =
+        (fit.posterior_predictive().unwrap(), read.posterior_predictive().unwrap());
     assert_eq!(fresh["y"].shape(), [4, 150, 2]);
     assert_eq!(fresh, stored);
     let error = fit.prior_predictive(10).unwrap_err();

@@ -93,7 +93,8 @@ fn groups_are_left_out_together() {
     loo.pointwise.iter_mut().for_each(|p| p.pareto_k = 2.0);
     let exact = fit.loo_of_groups_exact(loo, &groups).unwrap();
     for group in 0..2 {
-        let (members, others): (Vec<_>, Vec<_>) = y.iter().zip(groups).partition(|(_, g)| *g == group);
+        let (members, others): (Vec<_>, Vec<_>) =
+            y.iter().zip(groups).partition(|(_, g)| *g == group);
         let precision = 0.25 + others.len() as f64;
         let mean = others.iter().map(|(y, _)| **y).sum::<f64>() / precision;
         let (n, v) = (members.len() as f64, 1.0 / precision);

@@ -73,8 +73,11 @@ fn every_draw_is_seen_once_as_it_is_kept() {
     assert!(warmup.len() == 450 && warmup.values().all(|n| *n == 1));
     let phases = keeper.phases.into_inner().unwrap();
     for chain in 0..3 {
-        let chain_phases: Vec<RunPhase> =
-            phases.iter().filter(|(seen_chain, _)| *seen_chain == chain).map(|(_, phase)| *phase).collect();
+        let chain_phases: Vec<RunPhase> = phases
+            .iter()
+            .filter(|(seen_chain, _)| *seen_chain == chain)
+            .map(|(_, phase)| *phase)
+            .collect();
         assert_eq!(chain_phases, [RunPhase::Warmup, RunPhase::Sampling]);
     }
 }

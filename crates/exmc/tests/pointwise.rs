@@ -170,8 +170,10 @@ fn of_ordered_and_unordered_categories() {
     let quantities = "vector[2 * N] log_lik;
         for (n in 1:N) { log_lik[n] = ordered_logistic_lpmf(y[n] | beta * x[n], c);
                          log_lik[N + n] = categorical_logit_lpmf(z[n] | theta); }";
-    let names: Vec<String> =
-        ["y", "z"].iter().flat_map(|outcome| (1..=5).map(move |n| format!("{outcome}[{n}]"))).collect();
+    let names: Vec<String> = ["y", "z"]
+        .iter()
+        .flat_map(|outcome| (1..=5).map(move |n| format!("{outcome}[{n}]")))
+        .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for statement in [
         "y ~ ordered_logistic(beta * x, c); z ~ categorical_logit(theta);",
@@ -288,7 +290,12 @@ fn terms_are_those_of_scipy() {
     // scipy.stats.nbinom.logpmf(y, 2.5, 2.5 / (2.5 + 3.0))
     let program = "data { int N; array[N] int y; } parameters { real<lower=0> mu; real<lower=0> phi; }
         model { mu ~ gamma(2, 1); phi ~ gamma(2, 1); for (n in 1:N) y[n] ~ neg_binomial_2(mu, phi); }";
-    check_terms(program, r#"{"N": 4, "y": [0, 3, 1, 8]}"#, &[("mu", 3.0), ("phi", 2.5)], &SCIPY_COUNTS);
+    check_terms(
+        program,
+        r#"{"N": 4, "y": [0, 3, 1, 8]}"#,
+        &[("mu", 3.0), ("phi", 2.5)],
+        &SCIPY_COUNTS,
+    );
     // scipy.stats.truncnorm.logpdf(y, -0.5 / 1.25, (2 - 0.5) / 1.25, 0.5, 1.25)
     let program = "data { int N; vector[N] y; } parameters { real mu; real<lower=0> sigma; }
         model { mu ~ normal(0, 1); sigma ~ gamma(2, 1); y ~ normal(mu, sigma) T[0, 2]; }";

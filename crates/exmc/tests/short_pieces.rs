@@ -39,7 +39,10 @@ fn parts_of_gradients_are_put_together_in_the_same_register() {
             // Some ten terms, in another order.
             assert!((found - expected).abs() < 1e-13, "{model}: {found}, {expected}");
             for (k, (found_slope, slope)) in found_slopes.iter().zip(&slopes).enumerate() {
-                assert!((found_slope - slope).abs() < 1e-13, "{model}: slope {k} is {found_slope}, {slope}");
+                assert!(
+                    (found_slope - slope).abs() < 1e-13,
+                    "{model}: slope {k} is {found_slope}, {slope}"
+                );
             }
         }
     }

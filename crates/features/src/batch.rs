@@ -188,7 +188,7 @@ where
                 break;
             }
             if self.drawn < self.windows.len() {
-                batch.windows.push(self.windows[self.window_order.at(self.drawn)]);
+                batch.windows.push(self.windows[self.window_order.number_at(self.drawn)]);
                 self.drawn += 1;
                 self.fill(batch);
             }
@@ -218,7 +218,7 @@ where
         self.drawn = 0;
         let end = (self.opened + self.settings.open_files).min(self.names.len());
         for place in self.opened..end {
-            let file = self.order.at(place);
+            let file = self.order.number_at(place);
             let bytes = (self.read)(&self.names[file]);
             let game = bytes.and_then(|bytes| {
                 let game = self.reader.read_into(&bytes, old.pop());
@@ -279,7 +279,7 @@ where
                 game = &self.open[(place + 1) % self.open.len()].1;
             }
             self.states[k].read(game, row);
-            let port = game.ports.get(view.own).and_then(Option::as_ref);
+            let port = game.ports.get(view.own_port).and_then(Option::as_ref);
             let controller = port.map(|p| Controller::of(&p.leader, row + delay));
             let action = discretiser.action(&controller.unwrap_or_default());
             targets.copy_from_slice(&action.0);
@@ -292,15 +292,15 @@ where
 /// Who may look at a game: each player that is wanted, with the first other player as the opponent.
 pub fn views(game: &Game, players: Players) -> impl Iterator<Item = View> + '_ {
     let is_taken = |port: &usize| game.ports[*port].is_some();
-    (0..PORTS).filter(is_taken).filter_map(move |own| {
+    (0..PORTS).filter(is_taken).filter_map(move |own_port| {
         let is_wanted = match players {
             Players::All => true,
-            Players::Port(port) => port == own,
+            Players::Port(port) => port == own_port,
             Players::Character(character) => {
-                game.start.players[own].as_ref().is_some_and(|p| p.character == character)
+                game.start.players[own_port].as_ref().is_some_and(|p| p.character == character)
             }
         };
-        let opponent = (0..PORTS).filter(is_taken).find(|port| *port != own)?;
-        is_wanted.then_some(View { own, opponent, name: 0 })
+        let opponent = (0..PORTS).filter(is_taken).find(|port| *port != own_port)?;
+        is_wanted.then_some(View { own_port, opponent, name: 0 })
     })
 }

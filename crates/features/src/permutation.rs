@@ -22,7 +22,7 @@ impl Permutation {
     }
 
     /// The number at a place, which must be below the length.
-    pub(crate) fn at(&self, place: usize) -> usize {
+    pub(crate) fn number_at(&self, place: usize) -> usize {
         let mask = (1_u64 << self.half) - 1;
         let mut number = place as u64;
         loop {
@@ -49,7 +49,7 @@ mod tests {
         for length in [1, 2, 3, 5, 64, 65, 1000] {
             let order = |seed| {
                 let permutation = Permutation::new(length, seed);
-                (0..length).map(|k| permutation.at(k)).collect::<Vec<_>>()
+                (0..length).map(|k| permutation.number_at(k)).collect::<Vec<_>>()
             };
             let mut sorted = order(7);
             sorted.sort_unstable();

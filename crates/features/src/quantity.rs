@@ -18,7 +18,7 @@ pub enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Port of the player whose inputs are to be predicted, from 0.
-    pub own: usize,
+    pub own_port: usize,
     /// Port of the other player, from 0.
     pub opponent: usize,
     /// Number of the player's name in the names that a policy knows, 0 for none.
@@ -159,10 +159,10 @@ const LEDGE: f32 = 85.0;
 
 impl std::fmt::Display for Quantity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let side = |side: &Side| if *side == Side::Own { "own" } else { "opponent" };
+        let side_name = |side: &Side| if *side == Side::Own { "own" } else { "opponent" };
         match self {
-            Self::Character(of, what) => write!(f, "{}.{}", side(of), what.name()),
-            Self::Follower(of, what) => write!(f, "{}.follower.{}", side(of), what.name()),
+            Self::Character(side, what) => write!(f, "{}.{}", side_name(side), what.name()),
+            Self::Follower(side, what) => write!(f, "{}.follower.{}", side_name(side), what.name()),
             Self::Button(k) => {
                 write!(f, "input.{}", BUTTONS.get(usize::from(*k)).map_or("", |(name, _)| name))
             }
@@ -256,7 +256,7 @@ impl Quantity {
     pub(crate) fn is_zero(&self, shown: &Shown, view: View) -> bool {
         match self {
             Self::Follower(side, _) => {
-                let port = if *side == Side::Own { view.own } else { view.opponent };
+                let port = if *side == Side::Own { view.own_port } else { view.opponent };
                 !shown.followers.get(port).copied().unwrap_or_default()
             }
             Self::Item(item, _) => usize::from(*item) >= shown.items,
@@ -318,20 +318,20 @@ fn port(state: &FrameState, port: usize) -> Option<&PortState> {
 
 /// The values of a quantity in every frame.
 pub(crate) fn evaluate(quantity: Quantity, states: &[FrameState], view: View, places: Places<'_>) {
-    let side = |side| if side == Side::Own { view.own } else { view.opponent };
+    let port_of = |side| if side == Side::Own { view.own_port } else { view.opponent };
     match quantity {
-        Quantity::Character(of, what) => character(side(of), what, states, places),
-        Quantity::Follower(of, OfFollower::Category) => {
-            let of = side(of);
+        Quantity::Character(side, what) => character(port_of(side), what, states, places),
+        Quantity::Follower(side, OfFollower::Category) => {
+            let port_number = port_of(side);
             places.ones(states, CATEGORIES.len(), |state| {
-                Some(action_category(port(state, of)?.follower.as_ref()?.action))
+                Some(action_category(port(state, port_number)?.follower.as_ref()?.action))
             });
         }
-        Quantity::Follower(of, what) => follower(side(of), what, states, places),
+        Quantity::Follower(side, what) => follower(port_of(side), what, states, places),
         Quantity::Button(k) => {
             let mask = BUTTONS.get(usize::from(k)).map_or(0, |(_, mask)| *mask);
             places.numbers(states, |state| {
-                port(state, view.own).map_or(0.0, |p| truth(p.controller.buttons & mask != 0))
+                port(state, view.own_port).map_or(0.0, |p| truth(p.controller.buttons & mask != 0))
             });
         }
         Quantity::Axis(axis) => {
@@ -343,7 +343,7 @@ pub(crate) fn evaluate(quantity: Quantity, states: &[FrameState], view: View, pl
                 Axis::Trigger => |c: &Controller| c.trigger,
             };
             places.numbers(states, |state| {
-                port(state, view.own).map_or(0.0, |p| value(&p.controller))
+                port(state, view.own_port).map_or(0.0, |p| value(&p.controller))
             });
         }
         Quantity::Item(k, what) => places.numbers(states, |state| {
@@ -353,11 +353,11 @@ pub(crate) fn evaluate(quantity: Quantity, states: &[FrameState], view: View, pl
     }
 }
 
-fn character(of: usize, what: OfCharacter, states: &[FrameState], places: Places<'_>) {
+fn character(port_number: usize, what: OfCharacter, states: &[FrameState], places: Places<'_>) {
     macro_rules! each {
         (|$c:ident| $value:expr) => {
             places.numbers(states, |state| {
-                port(state, of).map_or(0.0, |p| {
+                port(state, port_number).map_or(0.0, |p| {
                     let $c = &p.leader;
                     $value
                 })
@@ -391,8 +391,8 @@ fn character(of: usize, what: OfCharacter, states: &[FrameState], places: Places
     }
 }
 
-fn follower(of: usize, what: OfFollower, states: &[FrameState], places: Places<'_>) {
-    places.numbers(states, |state| match port(state, of) {
+fn follower(port_number: usize, what: OfFollower, states: &[FrameState], places: Places<'_>) {
+    places.numbers(states, |state| match port(state, port_number) {
         Some(PortState { leader, follower: Some(follower), .. }) => {
             of_follower(follower, leader, what)
         }
@@ -426,7 +426,7 @@ fn of_item(item: &ItemState, what: OfItem, view: View) -> f32 {
     match what {
         OfItem::Exists => 1.0,
         OfItem::Owner => match usize::try_from(item.owner) {
-            Ok(port) if port == view.own => 1.0,
+            Ok(port) if port == view.own_port => 1.0,
             Ok(_) => 2.0,
             Err(_) => 0.0,
         },
@@ -440,8 +440,8 @@ fn of_item(item: &ItemState, what: OfItem, view: View) -> f32 {
 
 fn game(what: OfGame, states: &[FrameState], view: View, places: Places<'_>) {
     // From the own character to the other; 0 without one of them.
-    let between = |state: &FrameState| match (port(state, view.own), port(state, view.opponent)) {
-        (Some(own), Some(other)) => (other.leader.x - own.leader.x, other.leader.y - own.leader.y),
+    let between = |state: &FrameState| match (port(state, view.own_port), port(state, view.opponent)) {
+        (Some(player), Some(other)) => (other.leader.x - player.leader.x, other.leader.y - player.leader.y),
         _ => (0.0, 0.0),
     };
     match what {

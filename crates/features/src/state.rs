@@ -97,7 +97,7 @@ pub struct FrameState {
     pub items: Vec<ItemState>,
 }
 
-fn at<T: Copy + Default>(column: &[T], row: usize) -> T {
+fn value_at<T: Copy + Default>(column: &[T], row: usize) -> T {
     column.get(row).copied().unwrap_or_default()
 }
 
@@ -106,26 +106,26 @@ impl CharacterState {
     fn of(character: &Character, row: usize) -> Self {
         let post = &character.post;
         Self {
-            character: at(&post.character, row),
-            action: at(&post.action, row),
-            x: at(&post.x, row),
-            y: at(&post.y, row),
-            facing: at(&post.facing, row),
-            percent: at(&post.percent, row),
-            shield: at(&post.shield, row),
-            stocks: at(&post.stocks, row),
-            action_age: at(&post.action_age, row),
-            state_bits_4: at(&post.state_bits_4, row),
-            action_number: at(&post.action_number, row),
-            airborne: at(&post.airborne, row),
-            jumps: at(&post.jumps, row),
-            hurtbox: at(&post.hurtbox, row),
-            speed_x_air: at(&post.speed_x_air, row),
-            speed_y: at(&post.speed_y, row),
-            knockback_x: at(&post.knockback_x, row),
-            knockback_y: at(&post.knockback_y, row),
-            speed_x_ground: at(&post.speed_x_ground, row),
-            hitlag: at(&post.hitlag, row),
+            character: value_at(&post.character, row),
+            action: value_at(&post.action, row),
+            x: value_at(&post.x, row),
+            y: value_at(&post.y, row),
+            facing: value_at(&post.facing, row),
+            percent: value_at(&post.percent, row),
+            shield: value_at(&post.shield, row),
+            stocks: value_at(&post.stocks, row),
+            action_age: value_at(&post.action_age, row),
+            state_bits_4: value_at(&post.state_bits_4, row),
+            action_number: value_at(&post.action_number, row),
+            airborne: value_at(&post.airborne, row),
+            jumps: value_at(&post.jumps, row),
+            hurtbox: value_at(&post.hurtbox, row),
+            speed_x_air: value_at(&post.speed_x_air, row),
+            speed_y: value_at(&post.speed_y, row),
+            knockback_x: value_at(&post.knockback_x, row),
+            knockback_y: value_at(&post.knockback_y, row),
+            speed_x_ground: value_at(&post.speed_x_ground, row),
+            hitlag: value_at(&post.hitlag, row),
         }
     }
 
@@ -144,12 +144,12 @@ impl Controller {
     pub fn of(character: &Character, row: usize) -> Self {
         let pre = &character.pre;
         Self {
-            buttons: at(&pre.physical_buttons, row),
-            stick_x: at(&pre.stick_x, row),
-            stick_y: at(&pre.stick_y, row),
-            c_stick_x: at(&pre.c_stick_x, row),
-            c_stick_y: at(&pre.c_stick_y, row),
-            trigger: at(&pre.trigger, row),
+            buttons: value_at(&pre.physical_buttons, row),
+            stick_x: value_at(&pre.stick_x, row),
+            stick_y: value_at(&pre.stick_y, row),
+            c_stick_x: value_at(&pre.c_stick_x, row),
+            c_stick_y: value_at(&pre.c_stick_y, row),
+            trigger: value_at(&pre.trigger, row),
         }
     }
 }
@@ -182,12 +182,12 @@ impl FrameState {
         self.items.clear();
         let items = &game.items.rows;
         self.items.extend(game.items.of(row).take(MAX_ITEMS).map(|item| ItemState {
-            kind: at(&items.kind, item),
-            owner: at(&items.owner, item),
-            x: at(&items.x, item),
-            y: at(&items.y, item),
-            speed_x: at(&items.speed_x, item),
-            speed_y: at(&items.speed_y, item),
+            kind: value_at(&items.kind, item),
+            owner: value_at(&items.owner, item),
+            x: value_at(&items.x, item),
+            y: value_at(&items.y, item),
+            speed_x: value_at(&items.speed_x, item),
+            speed_y: value_at(&items.speed_y, item),
         }));
     }
 }

@@ -75,7 +75,7 @@ fn a_window_is_rows_of_one_file_behind_the_countdown_with_inputs_to_come() {
                     let targets = &batch.targets[(w * 16 + k) * 13..][..13];
                     let row = start + k;
                     assert!(row >= 123, "row {row} lies in the countdown");
-                    let owner = file + if view.own == 0 { 0 } else { 100 };
+                    let owner = file + if view.own_port == 0 { 0 } else { 100 };
                     assert_eq!(features[0], row as f32);
                     assert_eq!(features[1], owner as f32, "the window goes into another file");
                     // The target is what is pressed `delay` frames later, never what is seen.
@@ -97,13 +97,13 @@ fn a_pass_draws_every_window_once_in_an_order_of_its_seed() {
         pass(settings, number).into_iter().flat_map(|b| b.windows).collect::<Vec<_>>()
     };
     let first = windows(&settings(), 0);
-    let places: BTreeSet<_> = first.iter().map(|w| (w.file, w.view.own, w.start)).collect();
+    let places: BTreeSet<_> = first.iter().map(|w| (w.file, w.view.own_port, w.start)).collect();
     assert_eq!(places.len(), first.len(), "no window comes twice");
     // Of each file and player all whole windows behind the phase.
     for (file, length) in [300_usize, 123, 124, 170, 500, 155, 400].into_iter().enumerate() {
-        for own in [0, 2] {
+        for port in [0, 2] {
             let of_file: Vec<_> =
-                first.iter().filter(|w| w.file == file && w.view.own == own).collect();
+                first.iter().filter(|w| w.file == file && w.view.own_port == port).collect();
             let most = length.saturating_sub(123 + 1) / 16;
             assert!((most.saturating_sub(1)..=most).contains(&of_file.len()), "file {file}");
         }
@@ -123,16 +123,16 @@ fn a_pass_draws_every_window_once_in_an_order_of_its_seed() {
 
 #[test]
 fn players_are_chosen_by_port_or_character() {
-    let own = |players| {
+    let ports_of = |players| {
         let mut settings = settings();
         settings.players = players;
         let windows = pass(&settings, 0).into_iter().flat_map(|b| b.windows);
-        windows.map(|w| (w.view.own, w.view.opponent)).collect::<BTreeSet<_>>()
+        windows.map(|w| (w.view.own_port, w.view.opponent)).collect::<BTreeSet<_>>()
     };
-    assert_eq!(own(Players::All), BTreeSet::from([(0, 2), (2, 0)]));
-    assert_eq!(own(Players::Port(2)), BTreeSet::from([(2, 0)]));
-    assert_eq!(own(Players::Character(2)), BTreeSet::from([(0, 2)]));
-    assert_eq!(own(Players::Character(3)), BTreeSet::new());
+    assert_eq!(ports_of(Players::All), BTreeSet::from([(0, 2), (2, 0)]));
+    assert_eq!(ports_of(Players::Port(2)), BTreeSet::from([(2, 0)]));
+    assert_eq!(ports_of(Players::Character(2)), BTreeSet::from([(0, 2)]));
+    assert_eq!(ports_of(Players::Character(3)), BTreeSet::new());
 }
 
 #[test]

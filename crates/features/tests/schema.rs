@@ -5,7 +5,7 @@ use features::{
     action_category,
 };
 
-const VIEW: View = View { own: 1, opponent: 0, name: 3 };
+const VIEW: View = View { own_port: 1, opponent: 0, name: 3 };
 
 /// Numbers that look random in [-1, 1) (an xorshift generator).
 struct Random(u64);
@@ -160,7 +160,7 @@ fn full_by_hand(state: &FrameState) -> Vec<f32> {
     out.push(inputs.trigger);
     out.extend((0..112).map(|k| is(k == 3)));
     let (dx, dy) = match (&state.ports[1], &state.ports[0]) {
-        (Some(own), Some(other)) => (other.leader.x - own.leader.x, other.leader.y - own.leader.y),
+        (Some(player), Some(other)) => (other.leader.x - player.leader.x, other.leader.y - player.leader.y),
         _ => (0.0, 0.0),
     };
     out.push(((dx * dx + dy * dy).sqrt() * (1.0 / 200.0)).min(1.5));

@@ -182,7 +182,7 @@ macro_rules! event_columns {
             #[inline(always)]
             fn decode(&mut self, event: &[u8; $size]) {
                 let k = self.rows % BLOCK_ROWS;
-                $(self.$field[k] = <$ty as Scalar>::at::<$size, $offset>(event);)*
+                $(self.$field[k] = <$ty as Scalar>::value_at::<$size, $offset>(event);)*
                 self.rows = k + 1;
             }
 

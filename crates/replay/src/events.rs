@@ -50,23 +50,23 @@ impl Sizes {
         self.of(code).unwrap_or(0)
     }
 
-    /// The first event, at `at`; also the place behind it.
-    pub(crate) fn read(bytes: &[u8], at: usize) -> Result<(Self, usize), ReplayError> {
+    /// The first event, at `event_offset`; also the place behind it.
+    pub(crate) fn read(bytes: &[u8], event_offset: usize) -> Result<(Self, usize), ReplayError> {
         let fail = |offset, message: &str| Err(ReplayError::new(offset, message));
-        if bytes.get(at) != Some(&PAYLOADS) {
+        if bytes.get(event_offset) != Some(&PAYLOADS) {
             return fail(
-                at,
+                event_offset,
                 "expected the sizes of events (0x35): no Slippi replay, or a damaged one",
             );
         }
-        let Some(&own) = bytes.get(at + 1) else {
-            return fail(at + 1, "the file ends before the sizes of events");
+        let Some(&length) = bytes.get(event_offset + 1) else {
+            return fail(event_offset + 1, "the file ends before the sizes of events");
         };
-        if own % 3 != 1 {
-            return fail(at + 1, "the sizes of events have a length that is no multiple of three");
+        if length % 3 != 1 {
+            return fail(event_offset + 1, "the sizes of events have a length that is no multiple of three");
         }
-        let Some(table) = bytes.get(at + 2..at + 1 + usize::from(own)) else {
-            return fail(at + 1, "the file ends within the sizes of events");
+        let Some(table) = bytes.get(event_offset + 2..event_offset + 1 + usize::from(length)) else {
+            return fail(event_offset + 1, "the file ends within the sizes of events");
         };
         let mut sizes = Self([UNDECLARED; 256]);
         for row in table.chunks_exact(3) {
@@ -76,9 +76,9 @@ impl Sizes {
             if sizes.of(code).is_some_and(|size| size < least) {
                 let message =
                     format!("{name} events have fewer bytes than the {least} of version 0.1");
-                return Err(ReplayError::new(at, message));
+                return Err(ReplayError::new(event_offset, message));
             }
         }
-        Ok((sizes, at + 1 + usize::from(own)))
+        Ok((sizes, event_offset + 1 + usize::from(length)))
     }
 }

@@ -264,7 +264,7 @@ impl Frames {
     }
 
     /// Begins a frame, or begins it again; its row.
-    pub(crate) fn open(&mut self, event: &[u8], at: usize) -> Result<usize, ReplayError> {
+    pub(crate) fn open(&mut self, event: &[u8], offset: usize) -> Result<usize, ReplayError> {
         let id = frame_number(event);
         if !self.is_begun {
             (self.is_begun, self.first) = (true, id);
@@ -272,7 +272,7 @@ impl Frames {
         let row = i64::from(id) - i64::from(self.first);
         if row < 0 || row > self.rows as i64 {
             let message = format!("frame {id} does not follow frame {}", self.id);
-            return Err(ReplayError::new(at, message));
+            return Err(ReplayError::new(offset, message));
         }
         (self.id, self.row, self.is_open) = (id, row as usize, true);
         if self.row == self.rows {
@@ -304,19 +304,19 @@ impl Frames {
 
     /// The row of an event that belongs to the present frame.
     #[inline]
-    pub(crate) fn within(&self, event: &[u8], at: usize) -> Result<usize, ReplayError> {
+    pub(crate) fn within(&self, event: &[u8], offset: usize) -> Result<usize, ReplayError> {
         let id = frame_number(event);
-        if id == self.id && self.is_begun { Ok(self.row) } else { Err(self.astray(id, at)) }
+        if id == self.id && self.is_begun { Ok(self.row) } else { Err(self.astray(id, offset)) }
     }
 
     #[cold]
-    fn astray(&self, id: i32, at: usize) -> ReplayError {
+    fn astray(&self, id: i32, offset: usize) -> ReplayError {
         let message = if self.is_begun {
             format!("an event of frame {id} inside of frame {}", self.id)
         } else {
             format!("an event of frame {id} before any frame began")
         };
-        ReplayError::new(at, message)
+        ReplayError::new(offset, message)
     }
 
     /// The character and the row of a pre-frame or post-frame event.
@@ -324,17 +324,17 @@ impl Frames {
     pub(crate) fn character(
         &mut self,
         event: &[u8],
-        at: usize,
+        offset: usize,
     ) -> Result<(usize, &mut Slot), ReplayError> {
         let header = event.first_chunk::<7>().copied().unwrap_or_default();
         let id = i32::from_be_bytes([header[1], header[2], header[3], header[4]]);
         if id != self.id || !self.is_begun {
-            self.begin_silently(id, event, at)?;
+            self.begin_silently(id, event, offset)?;
         }
         let is_follower = header[6] != 0 && !planted(Fault::FollowerIsLeader);
         let place = 2 * usize::from(header[5]) + usize::from(is_follower);
         let slot = self.slots.get_mut(place);
-        let slot = slot.ok_or_else(|| ReplayError::new(at, "a port behind the fourth"))?;
+        let slot = slot.ok_or_else(|| ReplayError::new(offset, "a port behind the fourth"))?;
         slot.in_use = true;
         Ok((self.row, slot))
     }
@@ -342,17 +342,17 @@ impl Frames {
     /// Before 2.2 a frame begins with its first event, and none is played again.
     #[cold]
     #[inline(never)]
-    fn begin_silently(&mut self, id: i32, event: &[u8], at: usize) -> Result<(), ReplayError> {
+    fn begin_silently(&mut self, id: i32, event: &[u8], offset: usize) -> Result<(), ReplayError> {
         if !self.has_starts && (!self.is_begun || Some(id) == self.id.checked_add(1)) {
-            self.open(event, at).map(drop)
+            self.open(event, offset).map(drop)
         } else {
-            Err(self.astray(id, at))
+            Err(self.astray(id, offset))
         }
     }
 
     /// Ends a frame; its row.
-    pub(crate) fn close(&mut self, event: &[u8], at: usize) -> Result<usize, ReplayError> {
-        let row = self.within(event, at)?;
+    pub(crate) fn close(&mut self, event: &[u8], offset: usize) -> Result<usize, ReplayError> {
+        let row = self.within(event, offset)?;
         self.is_open = false;
         Ok(row)
     }

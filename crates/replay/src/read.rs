@@ -66,23 +66,23 @@ impl Reader {
             return Err(ReplayError::new(11, "the file ends before the length of its events"));
         };
         let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
-        let (sizes, at) = Sizes::read(bytes, 15)?;
-        if bytes.get(at) != Some(&GAME_START) {
-            return Err(ReplayError::new(at, "expected a game start event behind the sizes"));
+        let (sizes, offset) = Sizes::read(bytes, 15)?;
+        if bytes.get(offset) != Some(&GAME_START) {
+            return Err(ReplayError::new(offset, "expected a game start event behind the sizes"));
         }
         let size = sizes.payload(GAME_START);
-        let Some(event) = bytes.get(at + 1..at + 1 + size).filter(|_| size > 0) else {
-            return Err(ReplayError::new(at, "the file ends within the game start event"));
+        let Some(event) = bytes.get(offset + 1..offset + 1 + size).filter(|_| size > 0) else {
+            return Err(ReplayError::new(offset, "the file ends within the game start event"));
         };
-        let start = GameStart::read(event, at)?;
+        let start = GameStart::read(event, offset)?;
 
         // A recorder that was cut off leaves the length at 0.
         let declared = if length == 0 { bytes.len() } else { 15 + length };
         let end = declared.min(bytes.len());
-        self.frames.begin(start, old, &sizes, end.saturating_sub(at));
-        let outcome = self.events(&bytes[..end], at + 1 + size, &sizes);
+        self.frames.begin(start, old, &sizes, end.saturating_sub(offset));
+        let outcome = self.events(&bytes[..end], offset + 1 + size, &sizes);
         let (game_end, stopped, mut damage) = match outcome {
-            Ok((game_end, at)) => (game_end, at, None),
+            Ok((game_end, end_offset)) => (game_end, end_offset, None),
             Err(damage) => (None, declared, Some(damage)),
         };
         let is_cut = game_end.is_none() && (length == 0 || declared > bytes.len());
@@ -91,7 +91,7 @@ impl Reader {
             damage = Some(ReplayError::new(bytes.len(), message));
         }
         let game = self.frames.finish(damage.is_some());
-        let mut game = game.ok_or_else(|| ReplayError::new(at, "the game was never begun"))?;
+        let mut game = game.ok_or_else(|| ReplayError::new(offset, "the game was never begun"))?;
         game.end = game_end;
         let behind = if length == 0 { stopped } else { declared };
         match metadata(bytes, behind) {
@@ -106,74 +106,74 @@ impl Reader {
     fn events(
         &mut self,
         bytes: &[u8],
-        mut at: usize,
+        mut offset: usize,
         sizes: &Sizes,
     ) -> Result<(Option<GameEnd>, usize), ReplayError> {
         let frames = &mut self.frames;
-        while let Some(&code) = bytes.get(at) {
+        while let Some(&code) = bytes.get(offset) {
             let Some(size) = sizes.of(code) else {
                 let message = format!("event {code:#04x} has no declared size");
-                return Err(ReplayError::new(at, message));
+                return Err(ReplayError::new(offset, message));
             };
-            let next = at + 1 + size;
-            let Some(event) = bytes.get(at..next) else {
+            let next = offset + 1 + size;
+            let Some(event) = bytes.get(offset..next) else {
                 let missing = next - bytes.len();
                 let message = format!("the {} lacks {missing} bytes", name(code));
-                return Err(ReplayError::new(at, message));
+                return Err(ReplayError::new(offset, message));
             };
             // Blocks read past the event where its version is old, so they get what is behind it.
-            let open = &bytes[at..];
+            let open = &bytes[offset..];
             match code {
                 PRE => {
-                    let (row, slot) = frames.character(event, at)?;
+                    let (row, slot) = frames.character(event, offset)?;
                     slot.push_pre(row, open);
                 }
                 POST => {
-                    let (row, slot) = frames.character(event, at)?;
+                    let (row, slot) = frames.character(event, offset)?;
                     slot.push_post(row, open);
                 }
                 FRAME_START => {
-                    let row = frames.open(event, at)?;
+                    let row = frames.open(event, offset)?;
                     frames.frame_start.push(row, open);
                 }
                 FRAME_END => {
-                    let row = frames.close(event, at)?;
+                    let row = frames.close(event, offset)?;
                     frames.frame_end.push(row, open);
                 }
                 ITEM => {
-                    let row = frames.within(event, at)?;
+                    let row = frames.within(event, offset)?;
                     frames.items.push(row, open);
                 }
                 PLATFORM => {
-                    let row = frames.within(event, at)?;
+                    let row = frames.within(event, offset)?;
                     frames.platforms.push(row, open);
                 }
                 WIND => {
-                    let row = frames.within(event, at)?;
+                    let row = frames.within(event, offset)?;
                     frames.wind.push(row, open);
                 }
                 TRANSFORMATION => {
-                    let row = frames.within(event, at)?;
+                    let row = frames.within(event, offset)?;
                     frames.transformations.push(row, open);
                 }
                 GAME_END => return Ok((Some(GameEnd::read(&event[1..])), next)),
                 GAME_START | PAYLOADS => {
-                    return Err(ReplayError::new(at, "a second beginning inside of the game"));
+                    return Err(ReplayError::new(offset, "a second beginning inside of the game"));
                 }
                 _ => {}
             }
-            at = next;
+            offset = next;
         }
-        Ok((None, at))
+        Ok((None, offset))
     }
 }
 
 /// What follows the events: other keys of the file's object, of which `metadata` is wanted.
-fn metadata(bytes: &[u8], at: usize) -> Result<Option<Value>, ReplayError> {
-    if at >= bytes.len() {
+fn metadata(bytes: &[u8], offset: usize) -> Result<Option<Value>, ReplayError> {
+    if offset >= bytes.len() {
         return Err(ReplayError::new(bytes.len(), "the file ends before its closing brace"));
     }
-    let mut cursor = Cursor::new(bytes, at);
+    let mut cursor = Cursor::new(bytes, offset);
     let mut metadata = None;
     while cursor.peek() != Some(b'}') {
         let key = cursor.text()?;

@@ -91,7 +91,7 @@ pub(crate) trait Scalar: Copy + Default {
     const KIND: Kind;
 
     /// The value at a place that the compiler can check.
-    fn at<const SIZE: usize, const OFFSET: usize>(event: &[u8; SIZE]) -> Self;
+    fn value_at<const SIZE: usize, const OFFSET: usize>(event: &[u8; SIZE]) -> Self;
     fn to_bits_be(self) -> Self::Bytes;
     fn column(values: &[Self]) -> Column<'_>;
 }
@@ -103,7 +103,7 @@ macro_rules! scalar {
             const KIND: Kind = Kind::$kind;
 
             #[inline(always)]
-            fn at<const SIZE: usize, const OFFSET: usize>(event: &[u8; SIZE]) -> Self {
+            fn value_at<const SIZE: usize, const OFFSET: usize>(event: &[u8; SIZE]) -> Self {
                 const { assert!(OFFSET + size_of::<$ty>() <= SIZE) };
                 let mut bytes = [0; size_of::<$ty>()];
                 bytes.copy_from_slice(&event[OFFSET..OFFSET + size_of::<$ty>()]);

@@ -188,11 +188,11 @@ impl GameStart {
         }
     }
 
-    /// The event behind its code, which begins at byte `at` of the file.
-    pub(crate) fn read(bytes: &[u8], at: usize) -> Result<Self, ReplayError> {
+    /// The event behind its code, which begins at byte `event_offset` of the file.
+    pub(crate) fn read(bytes: &[u8], event_offset: usize) -> Result<Self, ReplayError> {
         if bytes.len() < MIN_START {
             let message = format!("a game start has {} bytes, fewer than {MIN_START}", bytes.len());
-            return Err(ReplayError::new(at, message));
+            return Err(ReplayError::new(event_offset, message));
         }
         let event = Event(bytes);
         let text = |offset, length: usize| {
@@ -291,8 +291,8 @@ impl Event<'_> {
     }
 
     fn player(&self, port: usize) -> Option<Player> {
-        let at = player_offset(port);
-        let kind = match self.u8(at + 1) {
+        let start = player_offset(port);
+        let kind = match self.u8(start + 1) {
             0 => PlayerKind::Human,
             1 => PlayerKind::Computer,
             2 => PlayerKind::Demo,
@@ -302,20 +302,20 @@ impl Event<'_> {
         let account = self.slice(0x249 + 0x1d * port, 29);
         let end = account.iter().position(|b| *b == 0).unwrap_or(account.len());
         Some(Player {
-            character: self.u8(at),
+            character: self.u8(start),
             kind,
-            stocks: self.u8(at + 2),
-            costume: self.u8(at + 3),
-            team_shade: self.u8(at + 7),
-            handicap: self.u8(at + 8),
-            team: self.u8(at + 9),
-            bits: self.u8(at + 0xc),
-            computer_level: self.u8(at + 0xf),
-            damage_start: u16::from_be_bytes(self.array(at + 0x10)),
-            damage_spawn: u16::from_be_bytes(self.array(at + 0x12)),
-            offense_ratio: self.f32(at + 0x18),
-            defense_ratio: self.f32(at + 0x1c),
-            model_scale: self.f32(at + 0x20),
+            stocks: self.u8(start + 2),
+            costume: self.u8(start + 3),
+            team_shade: self.u8(start + 7),
+            handicap: self.u8(start + 8),
+            team: self.u8(start + 9),
+            bits: self.u8(start + 0xc),
+            computer_level: self.u8(start + 0xf),
+            damage_start: u16::from_be_bytes(self.array(start + 0x10)),
+            damage_spawn: u16::from_be_bytes(self.array(start + 0x12)),
+            offense_ratio: self.f32(start + 0x18),
+            defense_ratio: self.f32(start + 0x1c),
+            model_scale: self.f32(start + 0x20),
             dashback_fix: self.u32(0x141 + 8 * port),
             shield_drop_fix: self.u32(0x145 + 8 * port),
             name_tag: text(0x161 + 0x10 * port, 16),
@@ -345,21 +345,21 @@ impl Out {
     }
 
     fn player(&mut self, port: usize, player: &Player) {
-        let at = player_offset(port);
+        let start = player_offset(port);
         let kind = match player.kind {
             PlayerKind::Human => 0,
             PlayerKind::Computer => 1,
             PlayerKind::Demo => 2,
         };
-        self.put(at, &[player.character, kind, player.stocks, player.costume]);
-        self.put(at + 7, &[player.team_shade, player.handicap, player.team]);
-        self.put(at + 0xc, &[player.bits]);
-        self.put(at + 0xf, &[player.computer_level]);
-        self.put(at + 0x10, &player.damage_start.to_be_bytes());
-        self.put(at + 0x12, &player.damage_spawn.to_be_bytes());
-        self.put(at + 0x18, &player.offense_ratio.to_be_bytes());
-        self.put(at + 0x1c, &player.defense_ratio.to_be_bytes());
-        self.put(at + 0x20, &player.model_scale.to_be_bytes());
+        self.put(start, &[player.character, kind, player.stocks, player.costume]);
+        self.put(start + 7, &[player.team_shade, player.handicap, player.team]);
+        self.put(start + 0xc, &[player.bits]);
+        self.put(start + 0xf, &[player.computer_level]);
+        self.put(start + 0x10, &player.damage_start.to_be_bytes());
+        self.put(start + 0x12, &player.damage_spawn.to_be_bytes());
+        self.put(start + 0x18, &player.offense_ratio.to_be_bytes());
+        self.put(start + 0x1c, &player.defense_ratio.to_be_bytes());
+        self.put(start + 0x20, &player.model_scale.to_be_bytes());
         if port >= PORTS {
             return;
         }

@@ -57,7 +57,7 @@ impl Value {
 /// A place in bytes that are read as UBJSON.
 pub(crate) struct Cursor<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) at: usize,
+    pub(crate) offset: usize,
     depth: usize,
     /// Values that may still be made: values without bytes of their own would otherwise make
     /// memory out of nothing.
@@ -65,17 +65,17 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { bytes, at, depth: 0, budget: bytes.len().saturating_sub(at) }
+    pub(crate) fn new(bytes: &'a [u8], offset: usize) -> Self {
+        Self { bytes, offset, depth: 0, budget: bytes.len().saturating_sub(offset) }
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], ReplayError> {
-        let taken = self.at.checked_add(count).and_then(|end| self.bytes.get(self.at..end));
+        let taken = self.offset.checked_add(count).and_then(|end| self.bytes.get(self.offset..end));
         let taken = taken.ok_or_else(|| {
-            let left = self.bytes.len().saturating_sub(self.at);
-            ReplayError::new(self.at, format!("expected {count} more bytes, found {left}"))
+            let left = self.bytes.len().saturating_sub(self.offset);
+            ReplayError::new(self.offset, format!("expected {count} more bytes, found {left}"))
         })?;
-        self.at += count;
+        self.offset += count;
         Ok(taken)
     }
 
@@ -86,7 +86,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.bytes.get(self.offset).copied()
     }
 
     fn integer(&mut self, marker: u8) -> Result<Option<i64>, ReplayError> {
@@ -102,20 +102,20 @@ impl<'a> Cursor<'a> {
 
     /// A length: an integer with its own marker, not negative.
     fn length(&mut self) -> Result<usize, ReplayError> {
-        let at = self.at;
+        let start = self.offset;
         let marker = self.array::<1>()?[0];
         let length = self.integer(marker)?;
         length.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
-            ReplayError::new(at, "expected a length: an integer that is not negative")
+            ReplayError::new(start, "expected a length: an integer that is not negative")
         })
     }
 
     pub(crate) fn text(&mut self) -> Result<String, ReplayError> {
         let length = self.length()?;
-        let at = self.at;
+        let start = self.offset;
         let bytes = self.take(length)?.to_vec();
         String::from_utf8(bytes)
-            .map_err(|e| ReplayError::new(at, format!("a string is not UTF-8: {e}")))
+            .map_err(|e| ReplayError::new(start, format!("a string is not UTF-8: {e}")))
     }
 
     pub(crate) fn value(&mut self) -> Result<Value, ReplayError> {
@@ -124,9 +124,9 @@ impl<'a> Cursor<'a> {
     }
 
     fn value_of(&mut self, marker: u8) -> Result<Value, ReplayError> {
-        let at = self.at.saturating_sub(1);
+        let marker_offset = self.offset.saturating_sub(1);
         self.budget = self.budget.checked_sub(1).ok_or_else(|| {
-            ReplayError::new(at, "a container claims more values than the file has bytes")
+            ReplayError::new(marker_offset, "a container claims more values than the file has bytes")
         })?;
         if let Some(integer) = self.integer(marker)? {
             return Ok(Value::Integer(integer));
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
             b'[' | b'{' => {
                 if self.depth == MAX_DEPTH {
                     return Err(ReplayError::new(
-                        at,
+                        marker_offset,
                         format!("more than {MAX_DEPTH} objects and arrays inside of each other"),
                     ));
                 }
@@ -153,7 +153,7 @@ impl<'a> Cursor<'a> {
             }
             other => {
                 return Err(ReplayError::new(
-                    at,
+                    marker_offset,
                     format!("byte {other:#04x} is no marker of a UBJSON value"),
                 ));
             }
@@ -164,18 +164,18 @@ impl<'a> Cursor<'a> {
     fn container(&mut self) -> Result<(Option<u8>, Option<usize>), ReplayError> {
         let mut ty = None;
         if self.peek() == Some(b'$') {
-            self.at += 1;
+            self.offset += 1;
             ty = Some(self.array::<1>()?[0]);
             if self.peek() != Some(b'#') {
                 return Err(ReplayError::new(
-                    self.at,
+                    self.offset,
                     "expected `#`: a typed container has a count",
                 ));
             }
         }
         let mut count = None;
         if self.peek() == Some(b'#') {
-            self.at += 1;
+            self.offset += 1;
             count = Some(self.length()?);
         }
         Ok((ty, count))
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
                 None => self.value()?,
             });
         }
-        self.at += usize::from(count.is_none());
+        self.offset += usize::from(count.is_none());
         Ok(Value::Array(items))
     }
 
@@ -205,7 +205,7 @@ impl<'a> Cursor<'a> {
             };
             entries.push((key, value));
         }
-        self.at += usize::from(count.is_none());
+        self.offset += usize::from(count.is_none());
         Ok(Value::Object(entries))
     }
 }

@@ -93,20 +93,20 @@ fn sizes(head: &[u8]) -> [usize; 256] {
 
 fn renumber(bytes: &mut [u8], from: i32, to: i32, head: &[u8]) {
     let sizes = sizes(head);
-    let mut at = 0;
-    while at < bytes.len() {
-        assert_eq!(bytes[at + 1..at + 5], from.to_be_bytes());
-        bytes[at + 1..at + 5].copy_from_slice(&to.to_be_bytes());
-        at += 1 + sizes[usize::from(bytes[at])];
+    let mut offset = 0;
+    while offset < bytes.len() {
+        assert_eq!(bytes[offset + 1..offset + 5], from.to_be_bytes());
+        bytes[offset + 1..offset + 5].copy_from_slice(&to.to_be_bytes());
+        offset += 1 + sizes[usize::from(bytes[offset])];
     }
 }
 
 fn drop_followers(bytes: &mut Vec<u8>, head: &[u8]) {
     let sizes = sizes(head);
-    let (mut at, mut kept) = (0, Vec::new());
-    while at < bytes.len() {
-        let event = &bytes[at..at + 1 + sizes[usize::from(bytes[at])]];
-        at += event.len();
+    let (mut offset, mut kept) = (0, Vec::new());
+    while offset < bytes.len() {
+        let event = &bytes[offset..offset + 1 + sizes[usize::from(bytes[offset])]];
+        offset += event.len();
         if !(matches!(event[0], 0x37 | 0x38) && event[6] == 1) {
             kept.extend_from_slice(event);
         }
@@ -141,11 +141,11 @@ fn a_file_cut_anywhere_gives_the_frames_before_the_cut_and_says_where_it_ends() 
                 Ok(read) => {
                     let damage = read.damage.as_ref().expect("the file was cut");
                     assert!(damage.offset <= cut, "{damage} of {cut} bytes");
-                    let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+                    let complete_frames = ends.iter().filter(|end| **end <= cut).count() - 1;
                     // A version without events that close a frame shows its end with the next.
                     let end = ends[12] + events.tail.len();
-                    let certain = if version.0 < 3 && cut < end { whole.max(1) - 1 } else { whole };
-                    assert!((certain..=whole).contains(&read.len()), "{} of {whole}", read.len());
+                    let certain = if version.0 < 3 && cut < end { complete_frames.max(1) - 1 } else { complete_frames };
+                    assert!((certain..=complete_frames).contains(&read.len()), "{} of {complete_frames}", read.len());
                     let port = read.ports[1].as_ref().expect("two players");
                     let written = &game.ports[1].as_ref().expect("two players").leader;
                     assert_eq!(port.leader.post.action, written.post.action[..read.len()]);
@@ -211,7 +211,7 @@ fn three_thousand_damaged_files_are_read_or_refused() {
         .map(|version| game(version, 60, 9).write().expect("whole"))
         .collect();
     let random = &mut Random(2026);
-    let (mut whole, mut cut, mut refused) = (0, 0, 0);
+    let (mut undamaged, mut cut, mut refused) = (0, 0, 0);
     let mut reader = Reader::default();
     for round in 0..3000 {
         let file = damaged(&files, round, 60, random);
@@ -220,7 +220,7 @@ fn three_thousand_damaged_files_are_read_or_refused() {
                 if read.damage.is_some() {
                     cut += 1;
                 } else {
-                    whole += 1;
+                    undamaged += 1;
                 }
                 assert!(bytes_of(&read) <= 64 * file.len() + 4096, "{} frames", read.len());
             }
@@ -231,15 +231,15 @@ fn three_thousand_damaged_files_are_read_or_refused() {
         }
     }
     // The mutations must reach all three ways.
-    assert!(whole > 100 && cut > 500 && refused > 100, "{whole} {cut} {refused}");
+    assert!(undamaged > 100 && cut > 500 && refused > 100, "{undamaged} {cut} {refused}");
 }
 
 fn bytes_of(game: &Game) -> usize {
-    let of = |columns: Vec<replay::Column<'_>>| columns.iter().map(|c| 4 * c.len()).sum::<usize>();
+    let column_bytes = |columns: Vec<replay::Column<'_>>| columns.iter().map(|c| 4 * c.len()).sum::<usize>();
     let ports = game.ports.iter().flatten();
     let characters = ports.flat_map(|p| [Some(&p.leader), p.follower.as_ref()]).flatten();
-    characters.map(|c| of(c.pre.columns()) + of(c.post.columns())).sum::<usize>()
-        + of(game.items.rows.columns())
+    characters.map(|c| column_bytes(c.pre.columns()) + column_bytes(c.post.columns())).sum::<usize>()
+        + column_bytes(game.items.rows.columns())
         + 4 * game.items.offsets.len()
 }
 

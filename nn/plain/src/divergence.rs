@@ -32,13 +32,13 @@ pub fn kl(p: &[f64], q: &[f64]) -> Answer {
 /// Half of the divergences of both directions.
 #[must_use]
 pub fn symmetric(p: &[f64], q: &[f64]) -> Answer {
-    let (there, back) = (kl(p, q), kl(q, p));
+    let (forward, reverse) = (kl(p, q), kl(q, p));
     let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| 0.5 * (a + b)).collect();
     Answer {
-        value: 0.5 * (there.value + back.value),
+        value: 0.5 * (forward.value + reverse.value),
         gradients: vec![
-            add(&there.gradients[0], &back.gradients[1]),
-            add(&there.gradients[1], &back.gradients[0]),
+            add(&forward.gradients[0], &reverse.gradients[1]),
+            add(&forward.gradients[1], &reverse.gradients[0]),
         ],
     }
 }

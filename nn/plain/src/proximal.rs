@@ -65,8 +65,8 @@ pub fn simplex(x: &[f64], width: usize) -> Vec<f64> {
 pub fn nuclear(x: &[f64], width: usize, step: f64) -> Vec<f64> {
     let parts = decompose(x, width);
     (0..x.len())
-        .map(|at| {
-            let (i, j) = (at / width, at % width);
+        .map(|index| {
+            let (i, j) = (index / width, index % width);
             crate::sum(
                 (0..width).map(|k| {
                     (parts.values[k] - step).max(0.0) * parts.left[k][i] * parts.right[k][j]

@@ -104,8 +104,8 @@ fn factor(x: &[f64], width: usize, weight: impl Fn(usize, f64) -> (f64, f64)) ->
     let share = |k: usize| if first == 0.0 { 0.0 } else { parts.values[k] / first };
     let weights: Vec<_> = (0..width).map(|k| weight(k, share(k))).collect();
     let value = sum(weights.iter().zip(&parts.values).map(|(w, s)| w.0 * s));
-    let slope = (0..x.len()).map(|at| {
-        let (i, j) = (at / width, at % width);
+    let slope = (0..x.len()).map(|index| {
+        let (i, j) = (index / width, index % width);
         sum((0..width).map(|k| weights[k].1 * parts.left[k][i] * parts.right[k][j]))
     });
     Answer::one(value, slope.collect())

@@ -108,7 +108,7 @@ pub fn orthogonality(x: &[f64], width: usize, mode: Mode, normalise: bool) -> An
 /// the matrix.
 #[must_use]
 pub fn rows_of_axis(dims: [usize; 3], axis: usize) -> Vec<usize> {
-    let at = |i: [usize; 3]| (i[0] * dims[1] + i[1]) * dims[2] + i[2];
+    let index_of = |i: [usize; 3]| (i[0] * dims[1] + i[1]) * dims[2] + i[2];
     let (outer, inner): (usize, usize) = match axis {
         1 => (0, 2),
         _ => (0, 1),
@@ -119,7 +119,7 @@ pub fn rows_of_axis(dims: [usize; 3], axis: usize) -> Vec<usize> {
             for b in 0..dims[inner] {
                 let mut i = [0; 3];
                 (i[axis], i[outer], i[inner]) = (r, a, b);
-                order.push(at(i));
+                order.push(index_of(i));
             }
         }
     }

@@ -37,13 +37,13 @@ fn same(name: &str, inputs: &[Vec<f64>], f: impl Fn(&[Vec<f64>]) -> Answer) {
     for (which, gradient) in exact.gradients.iter().enumerate() {
         assert_eq!(gradient.len(), inputs[which].len(), "{name}");
         for i in 0..gradient.len() {
-            let at = |h: f64| {
+            let value_at = |h: f64| {
                 let mut moved = inputs.to_vec();
                 moved[which][i] += h;
                 f(&moved).value
             };
             let h = 1e-5;
-            let difference = (at(h) - at(-h)) / (2.0 * h);
+            let difference = (value_at(h) - value_at(-h)) / (2.0 * h);
             let wrong = (difference - gradient[i]).abs() / (1.0 + gradient[i].abs());
             assert!(
                 wrong < 2e-8,
@@ -113,8 +113,8 @@ fn gradient_penalties_are_those_of_the_values() {
 fn a_decomposition_multiplies_back() {
     let x = numbers(20, 9);
     let parts = decompose(&x, 4);
-    for (at, x) in x.iter().enumerate() {
-        let (i, j) = (at / 4, at % 4);
+    for (index, x) in x.iter().enumerate() {
+        let (i, j) = (index / 4, index % 4);
         let back: f64 =
             (0..4).map(|k| parts.values[k] * parts.left[k][i] * parts.right[k][j]).sum();
         // Rotations are backward stable: a few units in the last place of the largest value.

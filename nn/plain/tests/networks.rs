@@ -171,7 +171,7 @@ fn gotcha_11_carried_state_is_the_whole_sequence_however_it_is_cut() {
         let (features, classes) = frames(&checkpoint, 40);
         let width = features.len() / 40;
         let mut live = Live::<f32>::new(&checkpoint).expect("a network");
-        let whole = steps(&mut live, &features, &classes);
+        let all_steps = steps(&mut live, &features, &classes);
         // A game before this one leaves no trace.
         live.reset();
         let (first, last) = features.split_at(13 * width);
@@ -181,7 +181,7 @@ fn gotcha_11_carried_state_is_the_whole_sequence_however_it_is_cut() {
         let rest = steps(&mut copy, last, &classes[13..]);
         parts.logits.extend(rest.logits);
         parts.trunk.extend(rest.trunk);
-        assert_eq!(parts, whole);
+        assert_eq!(parts, all_steps);
     }
 }
 

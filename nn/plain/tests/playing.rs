@@ -50,8 +50,8 @@ fn expert(delay: usize) -> Checkpoint {
     };
     // Units 0 to 3: m - x, m - x - 1, x - m, x - m - 1; 4 to 6: x + 4, 3, 2; 7 to 9: 4, 3, 2 - x.
     let slopes = [-1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0];
-    let own: Vec<_> = slopes.iter().enumerate().map(|(j, slope)| (0, j, *slope)).collect();
-    put("backbone.layers.0.weight", HIDDEN, &own);
+    let x_entries: Vec<_> = slopes.iter().enumerate().map(|(j, slope)| (0, j, *slope)).collect();
+    put("backbone.layers.0.weight", HIDDEN, &x_entries);
     let mark = [(1, 0, 1.0), (1, 1, 1.0), (1, 2, -1.0), (1, 3, -1.0)];
     put("backbone.layers.0.weight", HIDDEN, &mark);
     let shifts = [0.0, -1.0, 0.0, -1.0, 4.0, 3.0, 2.0, 4.0, 3.0, 2.0];
@@ -168,7 +168,7 @@ fn a_seed_plays_one_game_and_its_replay_seen_again_gives_the_same_inputs() {
         agent.reset();
         for row in 0..states.len() - 1 {
             let again = agent.act(&FrameState::of(&replay, row), view).expect("a frame");
-            let port = states[row + 1].ports[view.own].expect("a player");
+            let port = states[row + 1].ports[view.own_port].expect("a player");
             assert_eq!(again, port.controller, "frame {row}");
         }
     }

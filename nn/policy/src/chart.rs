@@ -177,15 +177,15 @@ impl Panel {
              stroke=\"#888\"/>"
         )
         .ok();
-        for (at, text) in ticks(x_ends, false) {
-            let (x, y) = (x_place(at), top + height + 14.0);
+        for (position, text) in ticks(x_ends, false) {
+            let (x, y) = (x_place(position), top + height + 14.0);
             writeln!(out, "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>").ok();
         }
         let names = self.names.iter().enumerate().map(|(k, name)| (k as f64, escaped(name)));
         let named: Vec<(f64, String)> = names.collect();
         let at_y = if named.is_empty() { ticks(y_ends, self.is_log) } else { named };
-        for (at, text) in at_y {
-            let (x, y) = (left - 5.0, y_place(at) + 4.0);
+        for (position, text) in at_y {
+            let (x, y) = (left - 5.0, y_place(position) + 4.0);
             writeln!(out, "<text x=\"{x}\" y=\"{y:.1}\" text-anchor=\"end\">{text}</text>").ok();
         }
         let (x, y) = (left + width / 2.0, top + height + 30.0);

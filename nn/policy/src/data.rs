@@ -181,7 +181,7 @@ pub fn read_replay(name: &str) -> Result<Vec<u8>, String> {
         return std::fs::read(name).map_err(|e| e.to_string());
     }
     // The archive's name ends where a colon or the lost ending `.gz` begins.
-    let ends = name.match_indices(':').map(|(at, _)| name[..at].to_owned());
+    let ends = name.match_indices(':').map(|(end, _)| name[..end].to_owned());
     let archive = ends.chain([format!("{name}.gz")]).find(|path| Path::new(path).is_file());
     let archive = archive.ok_or("the file is not there")?;
     let bytes = std::fs::read(&archive).map_err(|e| e.to_string())?;
@@ -251,24 +251,24 @@ impl Tensors {
         let width = schema.width();
         let tables: Vec<(usize, usize)> = schema.tables().collect();
         let is_table: Vec<bool> =
-            (0..width).map(|column| tables.iter().any(|(at, _)| *at == column)).collect();
+            (0..width).map(|column| tables.iter().any(|(table_column, _)| *table_column == column)).collect();
         let mut plain = Vec::with_capacity(rows * (width - tables.len()));
         let mut numbers = vec![Vec::with_capacity(rows); tables.len()];
         let mut targets = vec![Vec::with_capacity(rows); COMPONENTS.len()];
         let mut ordered = Vec::with_capacity(rows);
         for frame in 0..frames {
             for window in 0..windows {
-                let at = window * frames + frame;
-                let row = &batch.features[at * width..(at + 1) * width];
+                let source_row = window * frames + frame;
+                let row = &batch.features[source_row * width..(source_row + 1) * width];
                 plain.extend(row.iter().zip(&is_table).filter(|(_, t)| !**t).map(|(x, _)| *x));
                 for (numbers, (column, size)) in numbers.iter_mut().zip(&tables) {
                     numbers.push((row[*column] as i32).clamp(0, *size as i32 - 1));
                 }
-                let row = &batch.targets[at * COMPONENTS.len()..];
+                let row = &batch.targets[source_row * COMPONENTS.len()..];
                 for (targets, class) in targets.iter_mut().zip(row) {
                     targets.push(i32::from(*class));
                 }
-                ordered.extend(weights.map(|weights| weights[at]));
+                ordered.extend(weights.map(|weights| weights[source_row]));
             }
         }
         let column = |values: Vec<i32>| {

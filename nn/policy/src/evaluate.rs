@@ -125,7 +125,7 @@ impl Judge {
     }
 
     fn game(&mut self, game: &Game, view: View, from: f64) -> Result<(), Error> {
-        let Some(port) = game.ports[view.own].as_ref() else { return Ok(()) };
+        let Some(port) = game.ports[view.own_port].as_ref() else { return Ok(()) };
         for live in [&mut self.forced, &mut self.free, &mut self.closed] {
             live.reset();
         }
@@ -136,7 +136,7 @@ impl Judge {
         let actions: Vec<Action> = (first..game.len()).map(action).collect();
         // What the closed loop pressed in each frame; until its first answer takes effect, what was
         // recorded.
-        let mut own: Vec<Action> = actions.clone();
+        let mut closed_actions: Vec<Action> = actions.clone();
         let mut numbers = vec![0.0; self.schema.width()];
         let mut state = FrameState::default();
         let mut probabilities: Vec<Vec<f64>> = Vec::new();
@@ -148,11 +148,11 @@ impl Judge {
             let target = actions[k + self.delay];
             self.forced.step(&numbers, |component, _| target.0[component])?;
             let pressed = self.free.step(&numbers, |_, logits| greedy(logits))?;
-            if let Some(port) = &mut state.ports[view.own] {
-                port.controller = self.discretiser.controller(own[k]);
+            if let Some(port) = &mut state.ports[view.own_port] {
+                port.controller = self.discretiser.controller(closed_actions[k]);
             }
             self.schema.compute(std::slice::from_ref(&state), view, &mut numbers)?;
-            own[k + self.delay] = self.closed.step(&numbers, |_, logits| greedy(logits))?;
+            closed_actions[k + self.delay] = self.closed.step(&numbers, |_, logits| greedy(logits))?;
             if row < judged {
                 continue;
             }
@@ -165,7 +165,7 @@ impl Judge {
         let begin = judged.saturating_sub(first);
         for (button, onsets) in self.onsets.iter_mut().enumerate() {
             let recorded = onsets_of(&actions, button, begin);
-            let pressed = onsets_of(&own, button, begin);
+            let pressed = onsets_of(&closed_actions, button, begin);
             onsets.recorded += recorded.len() as u64;
             onsets.pressed += pressed.len() as u64;
             onsets.matched += matched(&recorded, &pressed);
@@ -183,11 +183,11 @@ fn onsets_of(actions: &[Action], button: usize, begin: usize) -> Vec<usize> {
 /// How many of the first have one of the second within a frame; both grow.
 fn matched(recorded: &[usize], pressed: &[usize]) -> u64 {
     let (mut next, mut count) = (0, 0);
-    for at in recorded {
-        while pressed.get(next).is_some_and(|p| p + 1 < *at) {
+    for onset in recorded {
+        while pressed.get(next).is_some_and(|p| p + 1 < *onset) {
             next += 1;
         }
-        if pressed.get(next).is_some_and(|p| *p <= at + 1) {
+        if pressed.get(next).is_some_and(|p| *p <= onset + 1) {
             (next, count) = (next + 1, count + 1);
         }
     }

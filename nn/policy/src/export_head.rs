@@ -51,7 +51,7 @@ pub fn export_head(
         let game = Game::read(&bytes).map_err(|e| Error::data(format!("`{name}`: {e}")))?;
         let first = usize::try_from(-i64::from(game.first_frame)).unwrap_or(0);
         for view in features::views(&game, players) {
-            let Some(port) = &game.ports[view.own] else { continue };
+            let Some(port) = &game.ports[view.own_port] else { continue };
             live.reset();
             for row in first..game.len().saturating_sub(delay) {
                 let state = FrameState::of(&game, row);

@@ -48,8 +48,8 @@ impl Count {
     /// The share of right answers of the policy and of repeating; NaN of none.
     #[must_use]
     pub fn shares(&self) -> (f64, f64) {
-        let of = self.of as f64;
-        (self.policy as f64 / of, self.repeat as f64 / of)
+        let asked = self.of as f64;
+        (self.policy as f64 / asked, self.repeat as f64 / asked)
     }
 }
 
@@ -162,11 +162,11 @@ impl Judgement {
         if any_change {
             self.whole_at_changes.add(all_right, all_repeat);
         }
-        for (offset, (right, of)) in self.offsets.iter_mut().enumerate().skip(1) {
+        for (offset, (right, asked)) in self.offsets.iter_mut().enumerate().skip(1) {
             if let Some(action) = frame.actions.get(offset)
                 && *action != frame.actions[offset - 1]
             {
-                *of += 1;
+                *asked += 1;
                 *right += u64::from(frame.pressed == *action);
             }
         }
@@ -181,8 +181,8 @@ impl Judgement {
     /// The offset at which the policy's actions fit best; it should be its delay.
     #[must_use]
     pub fn best_offset(&self) -> Option<usize> {
-        let share = |(right, of): (u64, u64)| right as f64 / of as f64;
-        let tried = self.offsets.iter().enumerate().filter(|(_, (_, of))| *of > 0);
+        let share = |(right, asked): (u64, u64)| right as f64 / asked as f64;
+        let tried = self.offsets.iter().enumerate().filter(|(_, (_, asked))| *asked > 0);
         tried.max_by(|(_, a), (_, b)| share(**a).total_cmp(&share(**b))).map(|(offset, _)| offset)
     }
 }

@@ -154,8 +154,8 @@ impl LossConfig {
         let mut weights = Vec::with_capacity(targets.len() / components);
         for window in targets.chunks(window * components) {
             for k in 0..window.len() / components {
-                let at = |k: usize| &window[k * components..(k + 1) * components];
-                let is_changed = k > 0 && at(k) != at(k - 1);
+                let classes_at = |k: usize| &window[k * components..(k + 1) * components];
+                let is_changed = k > 0 && classes_at(k) != classes_at(k - 1);
                 weights.push(match (k < self.warm_frames, is_changed) {
                     (true, _) => 0.0,
                     (false, true) => self.change_weight as f32,

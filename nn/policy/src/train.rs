@@ -356,7 +356,7 @@ impl Run<'_> {
         }
         let names = &self.training;
         let refused = batches.epoch.refused().iter();
-        let refused = refused.map(|(at, why)| (names[*at].clone(), why.clone())).collect();
+        let refused = refused.map(|(index, why)| (names[*index].clone(), why.clone())).collect();
         let policy = State::policy_path(self.directory);
         let rest = started.elapsed().as_secs_f64() - first_step;
         let each_step = if taken > 1 { rest / f64::from(taken - 1) } else { 0.0 };

@@ -39,13 +39,13 @@ fn replays_of_an_archive_of_seven_zip_are_found_and_read() {
 #[test]
 fn damaged_replays_never_end_the_program() {
     let folder = Folder::new("damaged");
-    let whole = expert_game(1);
+    let original = expert_game(1);
     // Cut off, with a changed byte, and empty.
     for k in 0..60 {
-        let mut bytes = whole.clone();
+        let mut bytes = original.clone();
         match k % 3 {
-            0 => bytes.truncate(k * 997 % whole.len()),
-            1 => bytes[k * 7919 % whole.len()] ^= 0x5a,
+            0 => bytes.truncate(k * 997 % original.len()),
+            1 => bytes[k * 7919 % original.len()] ^= 0x5a,
             _ => bytes.truncate(k / 20),
         }
         std::fs::write(folder.path().join(format!("{k}.slp")), bytes).expect("a file");
@@ -88,8 +88,8 @@ fn rows_of_a_frame_lie_together_on_the_device() {
     let first_table = schema.tables().next().expect("a table").0;
     for (window, frame) in [(0, 0), (1, 2), (2, 3)] {
         let row = &plain[(frame * 3 + window) * width..][..first_table];
-        let own = &batch.features[(window * 4 + frame) * schema.width()..][..first_table];
-        assert_eq!(row, own);
+        let expected = &batch.features[(window * 4 + frame) * schema.width()..][..first_table];
+        assert_eq!(row, expected);
     }
 }
 
@@ -105,7 +105,7 @@ fn real_replays_give_windows_of_the_player_that_is_asked_for() {
     let mut epoch = pass(&names, &schema, settings, &config, Frames::All, 0).expect("a pass");
     let (mut batch, mut windows) = (Batch::default(), 0);
     while epoch.next_batch(&mut batch).expect("a batch") {
-        assert!(batch.windows.iter().all(|w| w.view.own == 0));
+        assert!(batch.windows.iter().all(|w| w.view.own_port == 0));
         windows += batch.windows.len();
     }
     // 1901 frames, 123 of them before frame 0: 1778, so 55 windows of 32 and a target behind.

@@ -39,8 +39,8 @@ fn beyond(
     let component = set[0].0;
     let (buttons, axes, trigger) = (2.0_f64.ln(), 17.0_f64.ln(), 5.0_f64.ln());
     let all = 8.0 * buttons + 4.0 * axes + trigger;
-    let own = if component < 8 { buttons } else { axes };
-    value(config, set, targets, w) - (all - own)
+    let component_loss = if component < 8 { buttons } else { axes };
+    value(config, set, targets, w) - (all - component_loss)
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn options_are_their_formulas() {
         5.102_382_5 - 0.1 / 16.0 * 5.0,
         1e-6,
     );
-    let mut at = [0; 13];
-    at[9] = 4;
-    near(beyond(&smooth, &[(9, 4, 5.0)], at, NONE), 0.602_382_5, 1e-6);
+    let mut targets = [0; 13];
+    targets[9] = 4;
+    near(beyond(&smooth, &[(9, 4, 5.0)], targets, NONE), 0.602_382_5, 1e-6);
     // Buttons are never smoothed.
     near(beyond(&smooth, &[(3, 1, 2.0)], pressed, NONE), 0.126_928_011, 1e-9);
 

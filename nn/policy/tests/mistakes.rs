@@ -162,19 +162,19 @@ fn gotcha_08_parameters_are_found_by_their_names_in_any_order() {
         let contract = contract(backbone, HeadKind::Autoregressive);
         let make =
             |seed| Network::new(&contract, seed, &Device::flex(), DType::F32).expect("a network");
-        let own = arrays(&make(3)).expect("arrays");
-        let mut names: Vec<&str> = own.iter().map(|array| array.name.as_str()).collect();
+        let original = arrays(&make(3)).expect("arrays");
+        let mut names: Vec<&str> = original.iter().map(|array| array.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), own.len(), "every parameter has a name of its own");
-        let reversed: Vec<policy::Array> = own.iter().rev().cloned().collect();
+        assert_eq!(names.len(), original.len(), "every parameter has a name of its own");
+        let reversed: Vec<policy::Array> = original.iter().rev().cloned().collect();
         let put = |left_out: &str| {
             with_arrays(make(4), &|name| {
                 let found = reversed.iter().find(|a| a.name == name && a.name != left_out)?;
                 Some((found.shape.as_slice(), found.values.as_slice()))
             })
         };
-        assert_eq!(arrays(&put("").expect("all are there")).expect("arrays"), own);
+        assert_eq!(arrays(&put("").expect("all are there")).expect("arrays"), original);
         let error = put("heads.input.bias").expect_err("one is left out");
         assert!(error.to_string().contains("`heads.input.bias`"), "{error}");
     }

@@ -38,7 +38,7 @@ pub(crate) fn contract(backbone: Backbone, kind: HeadKind) -> Contract {
 pub(crate) fn batch(schema: &Schema, contract: &Contract) -> Batch {
     let mut random = Random::new(5);
     let width = schema.width();
-    let view = View { own: 0, opponent: 1, name: 0 };
+    let view = View { own_port: 0, opponent: 1, name: 0 };
     let windows = (0..WINDOWS).map(|k| Window { file: k, view, start: 0 }).collect();
     let mut features = Vec::new();
     let mut targets = Vec::new();
@@ -185,15 +185,15 @@ fn gradients_are_those_of_differences() {
             let steepest = |(a, _): &(usize, f64), (b, _): &(usize, f64)| {
                 slope.gradient[*a].abs().total_cmp(&slope.gradient[*b].abs())
             };
-            let at = slope.gradient.iter().copied().enumerate().max_by(steepest);
-            let (at, gradient) = at.expect("a parameter has elements");
+            let element = slope.gradient.iter().copied().enumerate().max_by(steepest);
+            let (element, gradient) = element.expect("a parameter has elements");
             let moved = |by: f32| {
                 let arrays: Vec<policy::Array> = arrays
                     .iter()
                     .map(|array| {
                         let mut array = array.clone();
                         if array.name == slope.name {
-                            array.values[at] += by;
+                            array.values[element] += by;
                         }
                         array
                     })
@@ -204,7 +204,7 @@ fn gradients_are_those_of_differences() {
                 });
                 let loss = value(&network.expect("the same shapes"), &tensors);
                 let values = arrays.iter().find(|array| array.name == slope.name);
-                let place = f64::from(values.expect("the parameter").values[at]);
+                let place = f64::from(values.expect("the parameter").values[element]);
                 (place, loss.try_into_scalar::<f64>().expect("a number"))
             };
             // Elements are f32, so the step is what came of adding 2^-17. A step as small hardly

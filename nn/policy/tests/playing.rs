@@ -103,9 +103,9 @@ fn a_policy_is_judged_plays_over_the_protocol_and_takes_a_head_from_stan() {
         std::fs::write(judged.join(format!("{seed}.slp")), game).expect("a file");
     }
     let replays = Replays::find(&[judged]).expect("replays");
-    let mut of = EvaluateSettings::default();
-    "port 1".clone_into(&mut of.players);
-    let evaluation = evaluate(&checkpoint, replays.names(), &of).expect("a judgement");
+    let mut evaluate_settings = EvaluateSettings::default();
+    "port 1".clone_into(&mut evaluate_settings.players);
+    let evaluation = evaluate(&checkpoint, replays.names(), &evaluate_settings).expect("a judgement");
     let judgement = &evaluation.judgement;
     assert_eq!(judgement.frames, 2 * 600);
     let (policy, repeat) = judgement.whole_at_changes.shares();
@@ -132,7 +132,7 @@ fn a_policy_is_judged_plays_over_the_protocol_and_takes_a_head_from_stan() {
     let alpha = f64::from(bias[1]) - f64::from(bias[0]);
     let same = policy::with_head(&checkpoint, 2, &json!({"alpha": alpha, "beta": beta}))
         .expect("a policy");
-    let again = evaluate(&same, names, &of).expect("a judgement");
+    let again = evaluate(&same, names, &evaluate_settings).expect("a judgement");
     let nll = |e: &policy::Evaluation| e.judgement.components[2].nll;
     assert!((nll(&evaluation) - nll(&again)).abs() < 1e-4 * (1.0 + nll(&again)));
     // The likelihood of the exported rows by hand.

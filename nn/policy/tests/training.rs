@@ -123,8 +123,8 @@ fn a_killed_run_goes_on_with_equal_bits() {
     let folder = Folder::new("killed");
     write_games(folder.path(), 2);
     let config = config(folder.path(), &["steps=150", "save_every=10", "log_every=10"]);
-    let whole = folder.path().join("whole");
-    let rows = run(&config, &whole);
+    let whole_run = folder.path().join("whole");
+    let rows = run(&config, &whole_run);
     let text = serde_json::to_string(&config).expect("settings have a text");
     let settings = folder.path().join("settings.json");
     std::fs::write(&settings, text).expect("settings are written");
@@ -155,7 +155,7 @@ fn a_killed_run_goes_on_with_equal_bits() {
     }
     let trained = resume(&place, &mut |_| {}).expect("the run goes on");
     assert_eq!(trained.progress.step, 150);
-    let policies = [&whole, &place].map(|p| std::fs::read(p.join("policy.safetensors")).ok());
+    let policies = [&whole_run, &place].map(|p| std::fs::read(p.join("policy.safetensors")).ok());
     assert!(policies[0].is_some() && policies[0] == policies[1], "the policies differ");
     // The metrics are those of a run that was not killed, but for the time.
     let again = read_metrics(&place).expect("there are metrics");

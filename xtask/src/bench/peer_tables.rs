@@ -43,8 +43,9 @@ pub(super) fn summary(models: &[String], results: &BTreeMap<&str, Vec<Pair>>) ->
         let gradient = best(pairs, "grad_s", false);
         let ess = best(pairs, "ess_per_cpu_s", true);
         let said = |found: &Option<(&Pair, f64, f64)>, cell: &dyn Fn(f64) -> String| {
-            found
-                .map_or_else(String::new, |(pair, peer, _)| format!("{} {}", pair.system, cell(peer)))
+            found.map_or_else(String::new, |(pair, peer, _)| {
+                format!("{} {}", pair.system, cell(peer))
+            })
         };
         let least_seed =
             ess.and_then(|(pair, peer, _)| Some(least(&pair.exmc, "ess_per_cpu_s")? / peer));
@@ -85,7 +86,8 @@ pub(super) fn details(models: &[String], results: &BTreeMap<&str, Vec<Pair>>) ->
                     .zip(field("min_ess"))
                     .map(|((warmup, draws), ess)| 1e3 * ess / (warmup + draws));
                 let runs = record.get("runs").and_then(Value::as_array);
-                let parameter = runs.and_then(|r| r.last()).map_or("", |run| text(run, "min_ess_param"));
+                let parameter =
+                    runs.and_then(|r| r.last()).map_or("", |run| text(run, "min_ess_param"));
                 let _ = writeln!(
                     page,
                     "| {model} | {system} | {} | {} | {} | {} | {parameter} | {} | {} | {} | {} |",

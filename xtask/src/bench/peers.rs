@@ -149,7 +149,11 @@ impl Runner<'_> {
 
     fn python(&self) -> String {
         let interpreter = self.comparison.folder.join("venv/bin/python");
-        if interpreter.exists() { interpreter.to_string_lossy().into_owned() } else { "python3".to_owned() }
+        if interpreter.exists() {
+            interpreter.to_string_lossy().into_owned()
+        } else {
+            "python3".to_owned()
+        }
     }
 
     fn exmc(&self, model: &str) -> Result<Value, String> {

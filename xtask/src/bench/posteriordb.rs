@@ -315,7 +315,8 @@ fn stanli(
         Ok(said) => {
             let judged = Judged::of_peer(&said);
             let seconds = |key: &str| said.get(key).and_then(Value::as_f64);
-            let (cpu, wall) = (seconds("cpu").unwrap_or(ended.cpu), seconds("wall").unwrap_or(ended.wall));
+            let (cpu, wall) =
+                (seconds("cpu").unwrap_or(ended.cpu), seconds("wall").unwrap_or(ended.wall));
             let (outcome, judged) = (judged.outcome(), Some(judged));
             Run { system: place, seed, outcome, judged, chains: Vec::new(), cpu, wall }
         }
@@ -352,7 +353,10 @@ mod tests {
     fn a_program_is_named_by_its_label_or_its_place() {
         let this_program = std::env::current_exe().expect("a test is a program");
         let this_program = this_program.to_string_lossy();
-        assert_eq!(system(&format!("new={this_program}"), 1).map(|s| s.label), Ok("new".to_owned()));
+        assert_eq!(
+            system(&format!("new={this_program}"), 1).map(|s| s.label),
+            Ok("new".to_owned())
+        );
         assert_eq!(system(&this_program, 1).map(|s| s.label), Ok("exmc 2".to_owned()));
     }
 

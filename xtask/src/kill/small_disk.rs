@@ -71,7 +71,8 @@ pub(super) fn small_disks(trial: &Trial<'_>, random: &mut Random) -> Result<Seen
     let args = trial.sample(&out);
     for _ in 0..RUNS {
         let _ = fs::remove_dir_all(&place);
-        let disk = Small::mount(place.clone(), PAGE * (1 + random.below(total_bytes.min(MOST) / PAGE)))?;
+        let disk =
+            Small::mount(place.clone(), PAGE * (1 + random.below(total_bytes.min(MOST) / PAGE)))?;
         seen.runs += 1;
         refused(trial, &args, &place)?;
         trial.check(&out)?;

@@ -101,7 +101,11 @@ impl Subject {
         let folder = manifest.parent()?.to_owned();
         let target = message.get("target")?.get("name")?.as_str()?;
         let package = folder.file_name()?.to_string_lossy().into_owned();
-        let name = if target.replace('_', "-") == package { package } else { format!("{package}/{target}") };
+        let name = if target.replace('_', "-") == package {
+            package
+        } else {
+            format!("{package}/{target}")
+        };
         Some(Subject { name, program, folder })
     }
 

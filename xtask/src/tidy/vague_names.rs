@@ -77,7 +77,10 @@ mod tests {
     fn bindings_fields_and_functions_need_a_meaning() {
         let text = "struct S { own: u8, pub of: u8, start: u8 }\nfn at(there: u8) {\nlet whole = 1;\n\
                     [1].map(|of| of);\nif let Some((own, _)) = x {} }";
-        assert_eq!(complaints(text), ["a.rs:1:", "a.rs:2:", "a.rs:2:", "a.rs:3:", "a.rs:4:", "a.rs:5:"]);
+        assert_eq!(
+            complaints(text),
+            ["a.rs:1:", "a.rs:2:", "a.rs:2:", "a.rs:3:", "a.rs:4:", "a.rs:5:"]
+        );
     }
 
     #[test]

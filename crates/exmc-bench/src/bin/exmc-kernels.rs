@@ -73,7 +73,9 @@ fn run(args: &[String]) -> Result<(), String> {
             }
             "lanes" => {
                 let benchmarks = args.map(|name| benchmark(name)).collect::<Result<Vec<_>, _>>()?;
-                for benchmark in if benchmarks.is_empty() { ALL.iter().collect() } else { benchmarks } {
+                for benchmark in
+                    if benchmarks.is_empty() { ALL.iter().collect() } else { benchmarks }
+                {
                     if let Some(found) = measure_lanes(benchmark, rounds)? {
                         println!("{found}");
                     }

@@ -40,7 +40,8 @@ pub(super) fn kernel(data: &Data<'_>, level: Level) -> Result<Gradient, String> 
     }
     let mut lines = Vec::new();
     for age in 0..AGES {
-        let kinds_of_age = kinds.iter().filter(|((kind_age, _), _)| *kind_age == age).map(|(_, kind)| kind);
+        let kinds_of_age =
+            kinds.iter().filter(|((kind_age, _), _)| *kind_age == age).map(|(_, kind)| kind);
         for chunk in kinds_of_age.collect::<Vec<_>>().chunks(8) {
             let all = |value_of: &dyn Fn(&Kind) -> f64| {
                 eight(&chunk.iter().map(|kind| value_of(kind)).collect::<Vec<f64>>(), 0)

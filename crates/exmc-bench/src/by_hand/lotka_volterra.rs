@@ -282,7 +282,8 @@ fn solve<S: Simd>(
 #[inline(always)]
 fn between(fraction: f64) -> [f64; 7] {
     let rest = 1.0 - fraction;
-    let (rise, both) = (fraction * fraction * (3.0 - 2.0 * fraction), fraction * fraction * rest * rest);
+    let (rise, both) =
+        (fraction * fraction * (3.0 - 2.0 * fraction), fraction * fraction * rest * rest);
     let mut weights = [0.0; 7];
     for (weight, [constant, linear]) in weights.iter_mut().zip(BEYOND) {
         *weight = both * (constant + linear * fraction);

@@ -225,7 +225,11 @@ pub unsafe extern "C" fn bs_param_unc_names(model: *const CModel) -> *const c_ch
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_param_num(handle: *const CModel, transformed: u8, generated: u8) -> c_int {
+pub unsafe extern "C" fn bs_param_num(
+    handle: *const CModel,
+    transformed: u8,
+    generated: u8,
+) -> c_int {
     // SAFETY: as the caller says.
     let columns = unsafe { model(handle) }.map(|c_model| &c_model.model.columns);
     let n = columns.map_or(0, |c| c.selection(transformed != 0, generated != 0).order.len());
@@ -328,7 +332,8 @@ pub unsafe extern "C" fn bs_param_initialize(
     let initialize = |model: &Model| {
         // SAFETY: null, or a text that ends with a zero; an array as long as the model's number
         // says; null, or a live stream.
-        let (json, to, rng) = unsafe { (text(json)?, places(theta_unc, model.dim())?, rng.as_ref()) };
+        let (json, to, rng) =
+            unsafe { (text(json)?, places(theta_unc, model.dim())?, rng.as_ref()) };
         let rng = rng.ok_or("initial values need a stream of random numbers")?;
         let tries = usize::try_from(tries).unwrap_or(0);
         model.initialize(json, rng, (radius, tries, jacobian != 0), to)

@@ -98,7 +98,8 @@ fn check_file(path: &Path, include_paths: &[PathBuf]) -> Result<Checked, Failure
     let mut sources = Sources::default();
     sources.add(file);
     let program_folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    let folders: Vec<PathBuf> = std::iter::once(program_folder).chain(include_paths.iter().cloned()).collect();
+    let folders: Vec<PathBuf> =
+        std::iter::once(program_folder).chain(include_paths.iter().cloned()).collect();
     let mut read = |path: &Path| read_lossy(path);
     let mut read = inside(&folders, &mut read);
     let (program, mut diagnostics) = parse(&mut sources, &mut Folders::new(folders, &mut read));

@@ -101,7 +101,11 @@ fn coordinates(source: &Source, options: &CompileOptions, seed: u64) -> Result<S
     }
     for coordinate in bound.coordinates().unwrap_or_default() {
         let written = if coordinate.written == 1.0 { "centred" } else { "non-centred" };
-        let _ = write!(text, "{} ({}): {coordinate}, written {written}", coordinate.name, coordinate.len);
+        let _ = write!(
+            text,
+            "{} ({}): {coordinate}, written {written}",
+            coordinate.name, coordinate.len
+        );
         if let Some([before, now]) = coordinate.spread {
             let _ = write!(
                 text,

@@ -182,7 +182,8 @@ fn bind(
     if !bound.is_interpreted() {
         let mut chosen = bound.written_coordinates();
         for coordinate in &mut chosen {
-            if let Some(before) = origin.centring.iter().find(|other| other.name == coordinate.name) {
+            if let Some(before) = origin.centring.iter().find(|other| other.name == coordinate.name)
+            {
                 coordinate.shares.clone_from(&before.shares);
             }
         }

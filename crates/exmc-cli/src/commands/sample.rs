@@ -161,8 +161,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     origin.precision = options.precision.name().to_owned();
     origin.non_centre.clone_from(&options.non_centre);
     let shares = bound.coordinates().unwrap_or_default().iter();
-    origin.centring =
-        shares.map(|coordinate| Centring { name: coordinate.name.clone(), shares: coordinate.shares.clone() }).collect();
+    origin.centring = shares
+        .map(|coordinate| Centring {
+            name: coordinate.name.clone(),
+            shares: coordinate.shares.clone(),
+        })
+        .collect();
     origin.integrated_out = bound.integrated_out().map(|(name, _)| name.to_owned()).collect();
     origin.tasks = args.chain.is_some();
     origin.until = rules.until.iter().map(|rule| rule.text().to_owned()).collect();
@@ -338,11 +342,20 @@ fn check_size(variables: &[Variable], chains: u32) -> Result<(), Failure> {
 
 /// What the user should know of coordinates that are not those of the model as it is written.
 fn changed(coordinates: &[Coordinate]) -> Option<String> {
-    let differs = |coordinate: &&Coordinate| coordinate.shares.iter().any(|share| *share != coordinate.written);
+    let differs = |coordinate: &&Coordinate| {
+        coordinate.shares.iter().any(|share| *share != coordinate.written)
+    };
     let all: Vec<String> = coordinates
         .iter()
         .filter(differs)
-        .map(|coordinate| format!("`{}` ({}, {})", coordinate.name, count(coordinate.len as u64, "element"), coordinate))
+        .map(|coordinate| {
+            format!(
+                "`{}` ({}, {})",
+                coordinate.name,
+                count(coordinate.len as u64, "element"),
+                coordinate
+            )
+        })
         .collect();
     (!all.is_empty()).then(|| all.join(", "))
 }

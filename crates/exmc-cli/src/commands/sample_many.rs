@@ -217,7 +217,9 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.is_file())
-        .filter(|path| path.file_name().is_some_and(|file_name| matches(&file_name.to_string_lossy(), &name)))
+        .filter(|path| {
+            path.file_name().is_some_and(|file_name| matches(&file_name.to_string_lossy(), &name))
+        })
         .collect();
     files.sort();
     if files.is_empty() {

@@ -141,7 +141,8 @@ fn share(quantity: &Quantity) -> f64 {
     let places = ecdf.at.iter().zip(&ecdf.difference).zip(ecdf.lower.iter().zip(&ecdf.upper));
     let shares = places.map(|((abscissa, difference), (lower, upper))| {
         // No count is below none and above all.
-        let (limit, least) = if *difference < 0.0 { (-lower, *abscissa) } else { (*upper, 1.0 - abscissa) };
+        let (limit, least) =
+            if *difference < 0.0 { (-lower, *abscissa) } else { (*upper, 1.0 - abscissa) };
         if limit < least - 1e-9 { difference.abs() / limit } else { 0.0 }
     });
     shares.filter(|share| share.is_finite()).fold(0.0, f64::max)

@@ -382,7 +382,10 @@ fn effects_are_integrated_out_and_drawn_again() {
     let summary = ran.json();
     for (name, expected) in [("theta[1]", 6.15), ("tau", 3.6)] {
         let parameter_summary = parameter(&summary, name);
-        let (mean, error) = (parameter_summary["mean"].as_f64().unwrap(), parameter_summary["mcse_mean"].as_f64().unwrap());
+        let (mean, error) = (
+            parameter_summary["mean"].as_f64().unwrap(),
+            parameter_summary["mcse_mean"].as_f64().unwrap(),
+        );
         assert!((mean - expected).abs() < 5.0 * error + 0.05, "{name}: {mean}");
     }
     // The funnel is gone: with theta sampled, as written, tau has some dozens of effective draws.

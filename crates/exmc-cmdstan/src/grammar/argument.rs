@@ -224,8 +224,11 @@ impl Argument {
                         parser.errors.push(format!("{name} is given twice."));
                         return false;
                     }
-                    let Some(argument) = arguments.iter_mut().find(|a| a.name == key) else { break };
-                    let is_valued = matches!(argument.kind, Kind::Single { .. } | Kind::List { .. });
+                    let Some(argument) = arguments.iter_mut().find(|a| a.name == key) else {
+                        break;
+                    };
+                    let is_valued =
+                        matches!(argument.kind, Kind::Single { .. } | Kind::List { .. });
                     if !is_valued {
                         parser.index += 1;
                     }

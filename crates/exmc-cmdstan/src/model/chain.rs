@@ -62,7 +62,9 @@ impl Plan {
         let is_as_written = !engaged
             || save_metric
             || !args.text("output/diagnostic_file").is_empty()
-            || ["metric", "metric_file", "stepsize"].iter().any(|option| args.is_given(&hmc(option)));
+            || ["metric", "metric_file", "stepsize"]
+                .iter()
+                .any(|option| args.is_given(&hmc(option)));
         Self {
             is_as_written,
             kind: args.choice(&hmc("metric")),
@@ -187,8 +189,13 @@ impl<'a> Chain<'a> {
             file.comment("The momenta p_* are not kept, and NaN here.")?;
             let names = STATISTICS.iter().map(|name| (*name).to_owned());
             let coordinates = &self.coordinates;
-            let marked_names = |mark: &'static str| coordinates.iter().map(move |n| format!("{mark}{n}"));
-            let names: Vec<String> = names.chain(marked_names("")).chain(marked_names("p_")).chain(marked_names("g_")).collect();
+            let marked_names =
+                |mark: &'static str| coordinates.iter().map(move |n| format!("{mark}{n}"));
+            let names: Vec<String> = names
+                .chain(marked_names(""))
+                .chain(marked_names("p_"))
+                .chain(marked_names("g_"))
+                .collect();
             file.names(&names)?;
             state.diagnostic = Some(file);
         }
@@ -311,7 +318,8 @@ impl<'a> Chain<'a> {
         let Plan { refresh, warmup, draws, .. } = *self.plan;
         let (before, all) = (if is_warmup { 0 } else { warmup }, warmup + draws);
         let iteration = before + index + 1;
-        if refresh == 0 || !(index == 0 || iteration == all || (index + 1).is_multiple_of(refresh)) {
+        if refresh == 0 || !(index == 0 || iteration == all || (index + 1).is_multiple_of(refresh))
+        {
             return;
         }
         let width = all.to_string().len();

@@ -38,7 +38,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         let began = Instant::now();
         for index in 0..draws {
             let iteration = index + 1;
-            if refresh > 0 && (index == 0 || iteration == draws || iteration.is_multiple_of(refresh)) {
+            if refresh > 0
+                && (index == 0 || iteration == draws || iteration.is_multiple_of(refresh))
+            {
                 let (width, percent) = (draws.to_string().len(), 100 * iteration / draws);
                 say(&format!(
                     "{prefix}Iteration: {iteration:>width$} / {draws} [{percent:>3}%]  (Sampling)"

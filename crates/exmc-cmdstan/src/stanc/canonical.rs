@@ -272,7 +272,9 @@ impl Pass {
             ExprKind::Array(items)
             | ExprKind::RowVector(items)
             | ExprKind::Tuple(items)
-            | ExprKind::Call { args: items, .. } => items.iter_mut().for_each(|e| self.delimited(e)),
+            | ExprKind::Call { args: items, .. } => {
+                items.iter_mut().for_each(|e| self.delimited(e))
+            }
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Imaginary(_)

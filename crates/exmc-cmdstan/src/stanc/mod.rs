@@ -133,7 +133,9 @@ fn error_text(diagnostic: &Diagnostic, sources: &Sources) -> String {
         _ => "Semantic error",
     };
     let rendered = render(diagnostic, sources);
-    let Some(location) = locate(diagnostic.span, sources) else { return format!("{kind}:\n{rendered}") };
+    let Some(location) = locate(diagnostic.span, sources) else {
+        return format!("{kind}:\n{rendered}");
+    };
     let end = match location.line == location.end_line {
         true => format!("column {}", location.end_column - 1),
         false => format!("line {}, column {}", location.end_line, location.end_column - 1),
@@ -143,8 +145,9 @@ fn error_text(diagnostic: &Diagnostic, sources: &Sources) -> String {
 }
 
 fn warning_text(diagnostic: &Diagnostic, sources: &Sources) -> String {
-    let place = locate(diagnostic.span, sources)
-        .map(|location| format!(" in '{}', line {}, column {}", location.file, location.line, location.column - 1));
+    let place = locate(diagnostic.span, sources).map(|location| {
+        format!(" in '{}', line {}, column {}", location.file, location.line, location.column - 1)
+    });
     format!("Warning{}: {}", place.unwrap_or_default(), render(diagnostic, sources))
 }
 

@@ -29,7 +29,8 @@ pub(super) fn warnings(program: &Program) -> Vec<String> {
     for parameter in &parameters {
         let mut parameter_terms = terms.iter().filter(|term| term.contains(parameter)).peekable();
         if parameter_terms.peek().is_some()
-            && parameter_terms.all(|term| reaches_data(term, parameter, &terms, (&data, &parameters)))
+            && parameter_terms
+                .all(|term| reaches_data(term, parameter, &terms, (&data, &parameters)))
         {
             warnings.push(format!(
                 "The parameter {parameter} has no priors. This means either no prior is provided, or \

@@ -165,8 +165,9 @@ pub fn moment_gate(draws: &Draws, known: &KnownMoments, gate: &MomentGate) -> Ve
     let squares: Vec<f64> = values.iter().map(|x| (x - mu) * (x - mu)).collect();
     let mut scratch = Vec::new();
     // Repelling draws have an ESS above their number; the gate does not rely on that estimate.
-    let mut ess =
-        |sample: &[f64]| ess_of_halves(Halves::new(sample, draws.n_draws()), &mut scratch).min(total);
+    let mut ess = |sample: &[f64]| {
+        ess_of_halves(Halves::new(sample, draws.n_draws()), &mut scratch).min(total)
+    };
     let (ess_mean, ess_square) = (ess(&values), ess(&squares));
     let mean_square = mean_of(&squares);
     let spread = match known.kurtosis {

@@ -94,7 +94,12 @@ impl Lines {
         self.say(0, "random");
         self.say(1, format_args!("seed = {}", provenance.seed));
         self.say(0, "output");
-        self.value(1, "file", format_args!("{}_{}.csv", provenance.model, provenance.id), "output.csv");
+        self.value(
+            1,
+            "file",
+            format_args!("{}_{}.csv", provenance.model, provenance.id),
+            "output.csv",
+        );
         self.value(1, "diagnostic_file", "", "");
         self.value(1, "refresh", "100", "100");
         self.value(1, "sig_figs", "-1", "-1");
@@ -189,7 +194,10 @@ pub(super) fn metric_name(record: &RunRecord) -> &'static str {
 }
 
 /// The lines of a mode's file.
-pub(super) fn optimize_arguments(provenance: &Provenance<'_>, arguments: &OptimizeArguments) -> String {
+pub(super) fn optimize_arguments(
+    provenance: &Provenance<'_>,
+    arguments: &OptimizeArguments,
+) -> String {
     let mut lines = Lines::open();
     lines.provenance(provenance);
     lines.say(0, "method = optimize");

@@ -99,7 +99,8 @@ pub(super) fn resolve(
     let emission = Emitter::new(level, [arena.addr(), shared.addr()])
         .map(|emitter| Emission { emitter: RefCell::new(emitter), pages: Arc::default() });
     let emission = emission.as_ref();
-    let mut memory = Linker { level, arena, packed, thread_start, apart, threads, thread: 0, emission };
+    let mut memory =
+        Linker { level, arena, packed, thread_start, apart, threads, thread: 0, emission };
     let inputs: Box<_> = program
         .inputs
         .iter()
@@ -118,9 +119,12 @@ pub(super) fn resolve(
         .first()
         .map_or(std::ptr::null(), |&(place, _)| memory.operand(place).first.cast_const());
     let is_narrow = program.is_narrow;
-    let mut program_entry = memory
-        .whole_program(&program.stages, Ends { inputs: &inputs, outputs: &outputs, first, is_narrow });
-    let mut tasks = if program_entry.is_some() { Vec::new() } else { memory.tasks(&program.stages) };
+    let mut program_entry = memory.whole_program(
+        &program.stages,
+        Ends { inputs: &inputs, outputs: &outputs, first, is_narrow },
+    );
+    let mut tasks =
+        if program_entry.is_some() { Vec::new() } else { memory.tasks(&program.stages) };
     let pages = emission.map(|emission| Arc::clone(&emission.pages)).unwrap_or_default();
     match emission.map(|emission| emission.emitter.borrow().finish()) {
         Some(Some(finished)) => {

@@ -279,7 +279,8 @@ pub fn check(seed: u64, seen: &mut Seen) -> Result<(), String> {
     let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
     let (source, data, position) = density(&mut rng);
     let run = |executor| {
-        let lookup = |name: &str| data.iter().find(|(candidate, _)| candidate == name).map(|d| d.1.clone());
+        let lookup =
+            |name: &str| data.iter().find(|(candidate, _)| candidate == name).map(|d| d.1.clone());
         let program = compile(executor, &source).map_err(|e| e.to_string())?;
         let bound = program.bind(&lookup).map_err(|e| e.to_string())?;
         let mut found = vec![0.0; source.dim + 1];

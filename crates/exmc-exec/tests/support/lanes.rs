@@ -48,7 +48,8 @@ pub(crate) fn lanes_agree<M: DensityModel>(
         })
         .collect();
     for first in 0..positions.len() {
-        let lane_positions: [usize; BATCH] = std::array::from_fn(|lane| (first + lane) % positions.len());
+        let lane_positions: [usize; BATCH] =
+            std::array::from_fn(|lane| (first + lane) % positions.len());
         let together: Vec<[f64; BATCH]> =
             (0..dim).map(|k| lane_positions.map(|position| positions[position][k])).collect();
         for active in [ALL, SOME] {
@@ -58,7 +59,8 @@ pub(crate) fn lanes_agree<M: DensityModel>(
             for (lane, _) in errors {
                 logps[0][lane] = f64::NAN;
             }
-            for (lane, position) in (0..BATCH).zip(lane_positions).filter(|&(lane, _)| active[lane]) {
+            for (lane, position) in (0..BATCH).zip(lane_positions).filter(|&(lane, _)| active[lane])
+            {
                 let found: Vec<f64> = found.iter().map(|element| element[lane]).collect();
                 let (found, expected) = (bits(&found), bits(&expected[position]));
                 if let Some(index) = (0..=dim).find(|&index| found[index] != expected[index]) {

@@ -1,6 +1,6 @@
 //! Rules of decompositions and transforms of complex matrices.
 
-use super::{Contribution, Site, masked_whole, contribution_to};
+use super::{Contribution, Site, contribution_to, masked_whole};
 use crate::decomposition::Decomposition;
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;

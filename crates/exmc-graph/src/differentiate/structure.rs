@@ -1,7 +1,7 @@
 //! Rules of operations that move, add up or multiply arrays.
 
 use super::{
-    Adjoint, Contribution, Mask, Site, elementwise, masked, masked_whole, narrowed, contribution_to,
+    Adjoint, Contribution, Mask, Site, contribution_to, elementwise, masked, masked_whole, narrowed,
 };
 use crate::graph::{Graph, GraphError, NodeId};
 use crate::ode::OdeLayout;

@@ -161,7 +161,11 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
         (Op::ScatterAdd { .. }, [F(x), K(index)]) => {
             let places = match x.places {
                 Places::One => Places::One,
-                Places::At(gather_index) if gather_index == *index && g.shape(id).extents() == [len] => Places::Own,
+                Places::At(gather_index)
+                    if gather_index == *index && g.shape(id).extents() == [len] =>
+                {
+                    Places::Own
+                }
                 _ => return None,
             };
             Some(Form { places, ..x.each(|x| g.must(op.clone(), &[x, *index])) })

@@ -169,7 +169,9 @@ fn copies<const N: usize>(
     let present: Vec<NodeId> = roots.into_iter().flatten().collect();
     let same = |_: &mut Graph, _, _: &str| Ok::<_, crate::GraphError>(None);
     let copied = new.import(old, &present, same).expect("copies fit as originals do");
-    let copy_of = |root: NodeId| present.iter().position(|&candidate| candidate == root).map(|place| copied[place]);
+    let copy_of = |root: NodeId| {
+        present.iter().position(|&candidate| candidate == root).map(|place| copied[place])
+    };
     roots.map(|root| root.and_then(copy_of))
 }
 

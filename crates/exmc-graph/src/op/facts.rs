@@ -85,8 +85,11 @@ impl Op {
             OpFacts { is_elementwise: true, cost, is_dear, ..with_arity(name, arity) }
         };
         // What is computed step by step and from all digits.
-        let decomposition =
-            |name, arity| OpFacts { over_steps: Never, digits: Decomposition, ..with_arity(name, arity) };
+        let decomposition = |name, arity| OpFacts {
+            over_steps: Never,
+            digits: Decomposition,
+            ..with_arity(name, arity)
+        };
         match self {
             Self::Constant(_) => free("constant", 0),
             Self::Input { .. } => free("input", 0),
@@ -105,7 +108,9 @@ impl Op {
             Self::Unslice { .. } => copies("unslice"),
             Self::Concat { .. } => OpFacts { arity: None, ..copies("concat") },
             Self::Gather => OpFacts { over_steps: OfArguments, ..with_arity("gather", 2) },
-            Self::ScatterAdd { .. } => OpFacts { over_steps: OfArguments, ..with_arity("scatter_add", 2) },
+            Self::ScatterAdd { .. } => {
+                OpFacts { over_steps: OfArguments, ..with_arity("scatter_add", 2) }
+            }
             Self::Reduce(f, _) => OpFacts { is_dear: f.estimate().is_dear, ..one(f.name()) },
             Self::CumSum { .. } => OpFacts { digits: All, ..one("cumulative_sum") },
             Self::LogProduct(powers) => with_arity("log_product", powers.len()),

@@ -99,7 +99,9 @@ impl Rows {
         }
         for (data, scalar) in scalars {
             // A common level joins the groups' levels.
-            if let Some(local_column) = local.iter_mut().find(|local_column: &&mut Local| local_column.data == data) {
+            if let Some(local_column) =
+                local.iter_mut().find(|local_column: &&mut Local| local_column.data == data)
+            {
                 let everywhere = g.broadcast_to(scalar, &[groups].into());
                 local_column.unknown = g.add(local_column.unknown, everywhere);
             } else {

@@ -122,7 +122,8 @@ impl Reading {
             return None;
         }
         let width = (node.shape.len() / self.rows) as f64;
-        let places = index.values().iter().enumerate().map(|(row, &position)| position - row as f64 * width);
+        let places =
+            index.values().iter().enumerate().map(|(row, &position)| position - row as f64 * width);
         let places: Vec<f64> = places.collect();
         let inside = places.iter().all(|&place| place >= 0.0 && place < width);
         inside.then(|| (source, Tensor::moved(index.shape(), DType::Int, places)))

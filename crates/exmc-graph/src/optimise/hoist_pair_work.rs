@@ -82,7 +82,8 @@ fn without_equal(
     let shape = Shape::from([firsts.len()]);
     let places: Vec<usize> =
         (0..rows).flat_map(|t| firsts.iter().map(move |first| t * width + first)).collect();
-    let full_shape = steps.map_or(shape.clone(), |steps| Shape::from([steps]).join(shape.extents()));
+    let full_shape =
+        steps.map_or(shape.clone(), |steps| Shape::from([steps]).join(shape.extents()));
     let arg = elements.take(g, &places);
     Some(Narrow { arg: g.reshape(arg, full_shape), shape, index })
 }
@@ -246,9 +247,9 @@ fn log_sum_exp(g: &mut Graph, axes: &[usize], x: NodeId) -> Option<NodeId> {
     let mut inside = None;
     for (&(id, negative), _) in terms.iter().zip(&found).filter(|(_, found)| found.is_none()) {
         if let Some((table, index)) = gathered(g, id) {
-            let alike = chosen
-                .iter_mut()
-                .find(|(other, other_index)| *other_index == index && g.shape(*other) == g.shape(table) && !negative);
+            let alike = chosen.iter_mut().find(|(other, other_index)| {
+                *other_index == index && g.shape(*other) == g.shape(table) && !negative
+            });
             if let Some((total, _)) = alike {
                 *total = g.add(*total, table);
                 continue;

@@ -73,7 +73,8 @@ fn largest_group(left: &mut Vec<Log>) -> Option<(f64, Vec<Log>)> {
     let group = |unit: f64| {
         let mut factors = 0.0;
         let fits = |log: &&Log| {
-            let log_factors = power(log, unit).map_or(f64::INFINITY, |power| power * log.len as f64);
+            let log_factors =
+                power(log, unit).map_or(f64::INFINITY, |power| power * log.len as f64);
             let fits = factors + log_factors <= MAX_FACTORS as f64;
             factors += if fits { log_factors } else { 0.0 };
             fits

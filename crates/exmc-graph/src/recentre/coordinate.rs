@@ -232,7 +232,8 @@ pub fn recentre_value(
                 let zero = g.scalar(0.0);
                 conditional_location = location.unwrap_or(zero);
             }
-            let base = if written == Written::Centred { g.sub(old, conditional_location) } else { old };
+            let base =
+                if written == Written::Centred { g.sub(old, conditional_location) } else { old };
             (Some(conditional_location), base, written, scale)
         }
         Some(Chain::Factor(factor)) => {

@@ -65,7 +65,8 @@ pub(super) fn solved(
     let shape = g.shape(input).clone();
     let location = in_order(g, &shape, &[(&view, location)], 0.0);
     let chain_factor = Factor::new(g, factor, grid.elements(len), input)?;
-    let places = vec![(id, Part::Rows, View { shape: g.shape(id).clone(), ..chain_factor.grid.clone() })];
+    let places =
+        vec![(id, Part::Rows, View { shape: g.shape(id).clone(), ..chain_factor.grid.clone() })];
     Some(chain_factor.found(g, (input, Written::Centred), location, places))
 }
 
@@ -200,7 +201,8 @@ impl Factor {
     /// By row, the sum over its vectors of a function of the share.
     pub(super) fn row_sums(&self, shares: &Shares<'_>, function: impl Fn(f64) -> f64) -> Tensor {
         let rows = self.shares(shares);
-        let sums: Vec<f64> = rows.iter().map(|row| row.iter().map(|s| function(*s)).sum()).collect();
+        let sums: Vec<f64> =
+            rows.iter().map(|row| row.iter().map(|s| function(*s)).sum()).collect();
         Tensor::vector(&sums)
     }
 
@@ -360,7 +362,8 @@ impl Factor {
                 }
                 let by = number(g, k * n + i);
                 let term = g.mul(by, *z);
-                conditional_location = Some(conditional_location.map_or(term, |sum| g.add(sum, term)));
+                conditional_location =
+                    Some(conditional_location.map_or(term, |sum| g.add(sum, term)));
             }
             let scale = number(g, k * n + k);
             let x = row(g, x, k);

@@ -149,7 +149,8 @@ pub fn location_scales(g: &mut Graph, logp: NodeId) -> Vec<LocationScale> {
     inputs.extend(chains.iter().map(|entry| entry.input));
     inputs.sort_unstable();
     inputs.dedup();
-    let entry_of = |g: &mut Graph, input| chained(&chains, input).or_else(|| joined(g, input, &found));
+    let entry_of =
+        |g: &mut Graph, input| chained(&chains, input).or_else(|| joined(g, input, &found));
     inputs.into_iter().filter_map(|input| entry_of(g, input)).collect()
 }
 
@@ -227,7 +228,8 @@ fn product(
     if !varies(g, scale) || holds(g, scale, input) || !is_positive(g, scale) || view.clamped {
         return None;
     }
-    let is_bijective = view.is_injective(g.shape(input).len()) && view.shape.len() == g.shape(input).len();
+    let is_bijective =
+        view.is_injective(g.shape(input).len()) && view.shape.len() == g.shape(input).len();
     // Where one element stands at many places, they must have one scale.
     if !is_bijective && one_number(g, scale).is_none() {
         return None;

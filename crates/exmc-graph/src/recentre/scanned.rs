@@ -47,7 +47,9 @@ pub(super) fn walk(g: &mut Graph, users: &[Vec<NodeId>], scan: NodeId) -> Option
     let begin = one_number(g, args[0])?;
     let mut found = match holds(g, begin, input) {
         false => Found::from_outside(g, (slope, begin), innovations, length),
-        true => Found::after(g, (input, slope), (begin, innovations), before(g, users, all)?, length)?,
+        true => {
+            Found::after(g, (input, slope), (begin, innovations), before(g, users, all)?, length)?
+        }
     };
     let len = g.shape(input).len();
     let is_all = found.innovations.elements.iter().copied().eq(0..len);
@@ -98,7 +100,11 @@ impl Found {
         let begin = g.mul(slope, begin);
         let begin = g.mul(first, begin);
         let besides = innovations.besides.map_or(begin, |besides| g.add(besides, begin));
-        Self { innovations: Affine { besides: Some(besides), ..innovations }, slope, places: Vec::new() }
+        Self {
+            innovations: Affine { besides: Some(besides), ..innovations },
+            slope,
+            places: Vec::new(),
+        }
     }
 
     /// Elements that stand before the loop's.

@@ -87,7 +87,8 @@ impl Copier<'_> {
                     made.expect("names are unique in the old graph")
                 }
                 op => {
-                    let copy_of = |arg: &NodeId| self.copies[arg.index()].expect("arguments come first");
+                    let copy_of =
+                        |arg: &NodeId| self.copies[arg.index()].expect("arguments come first");
                     let args: Vec<NodeId> = node.args.iter().map(copy_of).collect();
                     self.new.must(op.clone(), &args)
                 }

@@ -81,7 +81,9 @@ fn of_operation(g: &Graph, id: NodeId, known: &mut Known) -> Vec<Sign> {
             parts.map(|parts| {
                 let outer: usize = node.shape.extents()[..*axis].iter().product();
                 let block = |k: usize| {
-                    parts.iter().flat_map(move |(part_signs, row)| part_signs[k * row..(k + 1) * row].to_vec())
+                    parts.iter().flat_map(move |(part_signs, row)| {
+                        part_signs[k * row..(k + 1) * row].to_vec()
+                    })
                 };
                 (0..outer).flat_map(block).collect()
             })
@@ -94,7 +96,8 @@ fn of_operation(g: &Graph, id: NodeId, known: &mut Known) -> Vec<Sign> {
             inner.map(|inner| {
                 let mut all = vec![Sign::Zero; len];
                 for (k, sign) in inner.into_iter().enumerate() {
-                    let (outer, position, rest) = (k / row / from[*axis], k / row % from[*axis], k % row);
+                    let (outer, position, rest) =
+                        (k / row / from[*axis], k / row % from[*axis], k % row);
                     all[(outer * extent + start + position * step) * row + rest] = sign;
                 }
                 all

@@ -160,9 +160,9 @@ pub(super) fn moved(g: &Graph, id: NodeId, elements: &[usize]) -> Option<Vec<usi
     };
     Some(match &node.op {
         Op::Reshape(_) => elements.to_vec(),
-        Op::Permute(order) => {
-            placed(&|coordinates| coordinates.iter().zip(order).map(|(&k, &axis)| k * strides[axis]).sum())
-        }
+        Op::Permute(order) => placed(&|coordinates| {
+            coordinates.iter().zip(order).map(|(&k, &axis)| k * strides[axis]).sum()
+        }),
         Op::Slice { axis, start, step, .. } => placed(&|coordinates| {
             let along = |(a, &k): (usize, &usize)| if a == *axis { start + k * step } else { k };
             coordinates.iter().enumerate().map(|(a, k)| along((a, k)) * strides[a]).sum()

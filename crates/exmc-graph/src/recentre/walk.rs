@@ -48,7 +48,8 @@ pub(super) fn before(
     let Affine { slope, besides, elements } = affine(g, location, input)?;
     let view_elements = view.elements(g.shape(input).len());
     let distance = view_elements.first()?.checked_sub(*elements.first()?)?;
-    let is_same = view_elements.iter().zip(&elements).all(|(element, before)| *element == before + distance);
+    let is_same =
+        view_elements.iter().zip(&elements).all(|(element, before)| *element == before + distance);
     let fits = distance > 0 && view_elements.len() == elements.len() && is_same && !view.clamped;
     fits.then_some((besides, Before { distance, slope, has: None }))
 }

@@ -45,11 +45,12 @@ fn values_and_gradients_stay_and_costs_fall() {
 fn elements(graph: &Graph, root: NodeId) -> usize {
     let live = graph.reachable(&[root]);
     let live_nodes = graph.ids().filter(|id| live[id.index()]);
-    live_nodes.map(|id| match graph.node(id) {
-        node if node.dependence != exmc_graph::Dependence::Parameter => 0,
-        node => node.shape.len(),
-    })
-    .sum()
+    live_nodes
+        .map(|id| match graph.node(id) {
+            node if node.dependence != exmc_graph::Dependence::Parameter => 0,
+            node => node.shape.len(),
+        })
+        .sum()
 }
 
 #[test]

@@ -96,7 +96,8 @@ mod tests {
             let entry = |k: usize, i: usize| {
                 f64::from(u8::from(i == k)) - 2.0 * normal[k] * normal[i] / norm2
             };
-            let vectors: Vec<f64> = (0..rank * dim).map(|index| entry(index / dim, index % dim)).collect();
+            let vectors: Vec<f64> =
+                (0..rank * dim).map(|index| entry(index / dim, index % dim)).collect();
             let values: Vec<f64> = (0..rank).map(|k| 0.3 + k as f64).collect();
             let scale: Vec<f64> = (0..dim).map(|i| 0.5 + i as f64 / 7.0).collect();
             let inverse = InverseMetric::LowRank { scale, vectors, values };

@@ -252,7 +252,8 @@ mod tests {
     fn centred_rows_have_the_moments_of_the_definition() {
         for (dim, count) in [(1, 3), (7, 12), (10, 40), (19, 5)] {
             let x = |k: usize, i: usize| 3.0 + libm::sin((k * dim + i) as f64);
-            let rows: Vec<f64> = (0..count * dim).map(|index| x(index / dim, index % dim)).collect();
+            let rows: Vec<f64> =
+                (0..count * dim).map(|index| x(index / dim, index % dim)).collect();
             let mean = |i: usize| (0..count).map(|k| x(k, i)).sum::<f64>() / count as f64;
             let moment = |i: usize, j: usize| -> f64 {
                 let (a, b) = (mean(i), mean(j));

@@ -216,7 +216,8 @@ mod tests {
         for n in [1, 2, 5, 9] {
             let matrix = |phase: f64| -> Vec<f64> {
                 let element = |i: usize, j: usize| libm::sin(phase + (i * 5 + j * 3) as f64);
-                let inner = |i: usize, j: usize| (0..n).map(|k| element(i, k) * element(j, k)).sum::<f64>();
+                let inner =
+                    |i: usize, j: usize| (0..n).map(|k| element(i, k) * element(j, k)).sum::<f64>();
                 let entry = |i, j| inner(i, j) + if i == j { 0.1 } else { 0.0 };
                 (0..n * n).map(|index| entry(index / n, index % n)).collect()
             };

@@ -275,7 +275,8 @@ impl TreeBuilder {
             deepen(pending, current);
         }
         let earlier = &mut pending[..size];
-        let merges_passed = current.merge::<S, N>(s, [self.first_norm2, leaf.norm2], earlier, joined);
+        let merges_passed =
+            current.merge::<S, N>(s, [self.first_norm2, leaf.norm2], earlier, joined);
         if merges_passed > size {
             std::mem::swap(current, &mut pending[size]);
         }

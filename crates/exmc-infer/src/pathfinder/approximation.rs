@@ -293,7 +293,12 @@ mod tests {
             for j in 0..4 {
                 let index = i * 4 + j;
                 let error = ((c[index] * c[index] + c[i * 5] * c[j * 5]) / N as f64).sqrt();
-                assert!((sums[index] - c[index]).abs() < 5.0 * error, "{} {}", sums[index], c[index]);
+                assert!(
+                    (sums[index] - c[index]).abs() < 5.0 * error,
+                    "{} {}",
+                    sums[index],
+                    c[index]
+                );
             }
         }
     }

@@ -172,7 +172,8 @@ pub fn schur_adjoint(n: usize, found: &[f64], adjoint: &[f64], out: &mut [f64]) 
         for j in 0..n {
             let product: Complex64 = (0..n).map(|k| u(k, i).conj() * u_bar(k, j)).sum();
             let after: Complex64 = (i.max(j)..n).map(|k| get(x, i * n + k) * t(j, k).conj()).sum();
-            let before: Complex64 = (0..=i.min(j)).map(|k| t(k, i).conj() * get(x, k * n + j)).sum();
+            let before: Complex64 =
+                (0..=i.min(j)).map(|k| t(k, i).conj() * get(x, k * n + j)).sum();
             put(h, i * n + j, product - after + before);
         }
     }

@@ -131,7 +131,9 @@ fn hessenberg(n: usize, t: &mut [f64], u: &mut [f64]) {
         for matrix in [0, 1] {
             for i in 0..n {
                 let share: Complex64 = (k + 1..n)
-                    .map(|j| get(if matrix == 0 { &*t } else { &*u }, i * n + j) * get(t, j * n + k))
+                    .map(|j| {
+                        get(if matrix == 0 { &*t } else { &*u }, i * n + j) * get(t, j * n + k)
+                    })
                     .sum::<Complex64>()
                     / half;
                 for j in k + 1..n {

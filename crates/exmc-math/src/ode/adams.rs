@@ -34,7 +34,8 @@ impl Grid {
     fn basis(&self, time: f64) -> [f64; HIGHEST + 1] {
         let mut values = [1.0; HIGHEST + 1];
         for j in 0..self.order {
-            values[j + 1] = values[j] * (time - self.times[j]) / (self.times[0] - self.times[j + 1]);
+            values[j + 1] =
+                values[j] * (time - self.times[j]) / (self.times[0] - self.times[j + 1]);
         }
         values
     }

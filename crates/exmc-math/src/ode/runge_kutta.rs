@@ -247,7 +247,8 @@ fn between(fraction: f64) -> [f64; 7] {
         (74_144_470.0 / 29_380_423.0, -8_293_050.0 / 29_380_423.0),
     ];
     let rest = 1.0 - fraction;
-    let (rise, both) = (fraction * fraction * (3.0 - 2.0 * fraction), fraction * fraction * rest * rest);
+    let (rise, both) =
+        (fraction * fraction * (3.0 - 2.0 * fraction), fraction * fraction * rest * rest);
     let mut weights = [0.0; 7];
     for (k, (constant, linear)) in BEYOND.into_iter().enumerate() {
         weights[k] = rise * DORMAND_PRINCE.solution[k] + both * (constant + linear * fraction);

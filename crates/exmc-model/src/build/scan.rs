@@ -105,8 +105,9 @@ pub(super) fn lower_scan(
             let value = real(&mut body, value, || "what each step gives".to_owned())?;
             let stacked_shape = Shape::from([length]).join(body.shape(value).extents());
             if !fits_in_memory(&stacked_shape) {
-                let message =
-                    format!("what the steps give has shape {stacked_shape}: more than 2^27 elements");
+                let message = format!(
+                    "what the steps give has shape {stacked_shape}: more than 2^27 elements"
+                );
                 return Err(Diagnostic::new(Code::ShapeMismatch, message));
             }
             (vec![value], next.len())

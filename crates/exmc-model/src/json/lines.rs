@@ -42,7 +42,8 @@ impl<'a> Lines<'a> {
         let start = self.starts[line - 1];
         // A byte order mark is no column.
         let marked = line == 1 && offset > 0 && self.text.starts_with('\u{feff}');
-        let characters = offset - start - (self.continued_before(offset) - self.continued_before(start));
+        let characters =
+            offset - start - (self.continued_before(offset) - self.continued_before(start));
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         (number(line), number(characters + 1 - usize::from(marked)))
     }

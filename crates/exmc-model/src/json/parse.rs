@@ -74,7 +74,11 @@ impl Parser<'_> {
             Some(b'"') => Value::String(self.string()?),
             Some(b'-' | b'0'..=b'9') => Value::Number(self.number()?),
             Some(b'a'..=b'z' | b'A'..=b'Z') => self.word()?,
-            _ => return Err(self.mistake(offset, format!("expected a value, found {}", self.found()))),
+            _ => {
+                return Err(
+                    self.mistake(offset, format!("expected a value, found {}", self.found()))
+                );
+            }
         };
         Ok(Located { offset, value })
     }

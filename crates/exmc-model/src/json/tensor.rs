@@ -141,12 +141,13 @@ impl Numbers {
         place: &Place<'_>,
         declared: Option<DType>,
     ) -> Result<Tensor, Diagnostic> {
-        let dtype =
-            declared.unwrap_or(if self.are_whole && self.missing.len() < self.values.len().max(1) {
+        let dtype = declared.unwrap_or(
+            if self.are_whole && self.missing.len() < self.values.len().max(1) {
                 DType::Int
             } else {
                 DType::Real
-            });
+            },
+        );
         let Self { shape, values, too_large, code, .. } = self;
         if dtype == DType::Real {
             return Ok(Tensor::real(shape, values).expect("one value an element was collected"));

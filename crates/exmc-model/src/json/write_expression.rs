@@ -36,7 +36,8 @@ impl<'g> Texts<'g> {
             if texts.find(graph).is_none() {
                 let graph_roots = roots.iter().filter(|(g, _)| std::ptr::eq(*g, graph));
                 let graph_roots: Vec<_> = graph_roots.map(|(_, root)| *root).collect();
-                let (shared, numbers) = (shared_nodes(graph, &graph_roots), vec![None; graph.len()]);
+                let (shared, numbers) =
+                    (shared_nodes(graph, &graph_roots), vec![None; graph.len()]);
                 texts.graphs.push(Plan { graph, shared, numbers });
             }
         }

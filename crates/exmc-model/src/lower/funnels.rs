@@ -47,7 +47,8 @@ impl Funnels {
             }
             let live = graph.reachable(others);
             let is_held = |candidate: &&&LayoutEntry| live[candidate.input.index()];
-            let around = small.iter().filter(is_held).map(|candidate| candidate.name.clone()).collect();
+            let around =
+                small.iter().filter(is_held).map(|candidate| candidate.name.clone()).collect();
             all.push(Funnel { name: entry.name.clone(), len: entry.unconstrained.len(), around });
         }
         Self(all)
@@ -61,7 +62,8 @@ impl Funnels {
     /// Whether it does when these are integrated out already.
     pub(super) fn pays(&self, name: &str, gone: &[String]) -> bool {
         let mut others = self.0.iter().filter(|funnel| funnel.around.contains(name));
-        self.is_effect(name) || self.are_around(name) && others.all(|funnel| gone.contains(&funnel.name))
+        self.is_effect(name)
+            || self.are_around(name) && others.all(|funnel| gone.contains(&funnel.name))
     }
 
     fn is_effect(&self, name: &str) -> bool {

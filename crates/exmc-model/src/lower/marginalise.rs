@@ -201,7 +201,8 @@ fn same(_: &mut Graph, _: NodeId, _: &str) -> Result<Option<NodeId>, GraphError>
 fn parts_of(
     blocks: &[Block],
 ) -> impl FnMut(&mut Graph, NodeId, &str) -> Result<Option<NodeId>, GraphError> {
-    let by_name: BTreeMap<&str, &Block> = blocks.iter().map(|block| (&*block.input, block)).collect();
+    let by_name: BTreeMap<&str, &Block> =
+        blocks.iter().map(|block| (&*block.input, block)).collect();
     move |g, _, name| Ok(by_name.get(name).map(|block| block.parts(g)))
 }
 

@@ -114,7 +114,10 @@ impl Effects {
         let lowered = &self.lowered;
         let mut entries: Vec<(&Effect, Tensor)> = Vec::new();
         for effect in &self.effects {
-            let Some(centring) = centred.iter().find(|centring| centring.name == effect.name) else { continue };
+            let Some(centring) = centred.iter().find(|centring| centring.name == effect.name)
+            else {
+                continue;
+            };
             let share = effect.shares(lowered, centring)?;
             let same = effect.share_as_written();
             if share.values().iter().any(|s| *s != same) {

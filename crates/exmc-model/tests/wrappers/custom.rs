@@ -27,7 +27,10 @@ fn is_its_expression_of_parameters_and_value() {
     let family = build(normal(m(), "a"));
     close(custom_point.logp(), family.logp());
     close(custom_point.gradient("a")[0], family.gradient("a")[0]);
-    assert_eq!(custom_point.check_gradient("a", "custom") + custom_point.check_gradient("seen", "custom"), 4);
+    assert_eq!(
+        custom_point.check_gradient("a", "custom") + custom_point.check_gradient("seen", "custom"),
+        4
+    );
 }
 
 #[test]

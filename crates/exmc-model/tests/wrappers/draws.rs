@@ -83,8 +83,9 @@ fn fits_noticing(text: &str, n: usize, origin: f64, factor: f64) {
     let chosen: Vec<usize> = (0..n).step_by(100).collect();
     let points: Vec<f64> = chosen.iter().map(|k| draws[*k]).collect();
     let empirical: Vec<f64> = chosen.iter().map(|k| (*k as f64 + 0.5) / n as f64).collect();
-    let function =
-        |points: &[f64]| -> Vec<f64> { logs(text, points, true).into_iter().map(f64::exp).collect() };
+    let function = |points: &[f64]| -> Vec<f64> {
+        logs(text, points, true).into_iter().map(f64::exp).collect()
+    };
     let exact = function(&points);
     let bound = ((2.0 / FALSE_ALARM).ln() / (2.0 * n as f64)).sqrt();
     let found = largest_difference(&empirical, &exact);

@@ -92,7 +92,8 @@ fn vector_components_mix_by_vector() {
 #[test]
 fn custom_components_stretch_to_the_whole() {
     let z = (Expr::name("value") - Expr::name("m")).square() * -0.5;
-    let component = custom([("m", 1.0.into())], REAL, z - 0.5 * (2.0 * std::f64::consts::PI).ln(), None);
+    let component =
+        custom([("m", 1.0.into())], REAL, z - 0.5 * (2.0 * std::f64::consts::PI).ln(), None);
     let dist = mixture([0.25, 0.75], vec![component, normal([0.0, 0.5, 1.0], 2.0)]);
     for (k, found) in by_element(dist, &Y).into_iter().enumerate() {
         let other = normal_lpdf(Y[k], [0.0, 0.5, 1.0][k], 2.0);

@@ -80,7 +80,8 @@ pub fn ess_quantile_plot(parameters: &[Parameter]) -> Figure {
         panel.marks.push(minimum(n_chains));
         let point_at =
             |k: usize| (k as f64 / 20.0, parameter.statistic(|d| ess_quantile(d, k as f64 / 20.0)));
-        let points: Vec<(f64, f64)> = (1..20).map(point_at).filter(|(_, ess)| ess.is_finite()).collect();
+        let points: Vec<(f64, f64)> =
+            (1..20).map(point_at).filter(|(_, ess)| ess.is_finite()).collect();
         panel.marks.push(Mark::Line { points: points.clone(), style: Style::series(0) });
         let style = Style::series(0).width(2.5);
         panel.marks.push(Mark::Points { points, marker: Marker::Dot, style });

@@ -68,7 +68,8 @@ pub fn pair_plot(
                 let points = shown.iter().map(point_of).collect();
                 let style = Style::series(0).width(1.4).opacity(0.45);
                 panel.marks.push(Mark::Points { points, marker: Marker::Dot, style });
-                let points: Vec<_> = (0..total).filter(|t| flags[*t]).map(|t| point_of(&t)).collect();
+                let points: Vec<_> =
+                    (0..total).filter(|t| flags[*t]).map(|t| point_of(&t)).collect();
                 if !points.is_empty() {
                     panel.marks.push(Mark::Points { points, marker: Marker::Cross, style: cross });
                 }

@@ -53,7 +53,11 @@ pub fn posterior_plot(parameters: &[Parameter], kind: Interval, probability: f64
             [low, median, high].map(|x| with_decimals(x, high - low));
         let middle = 0.5 * (sorted[0] + sorted[sorted.len() - 1]);
         let text = format!("{median_text} [{low_text}, {high_text}]");
-        panel.marks.push(Mark::Text { position: (middle, -0.22 * peak), text, anchor: Anchor::Middle });
+        panel.marks.push(Mark::Text {
+            position: (middle, -0.22 * peak),
+            text,
+            anchor: Anchor::Middle,
+        });
         figure.panels.push(panel);
         let left_out = parameter.chains().iter().flatten().count() - sorted.len();
         if left_out > 0 {

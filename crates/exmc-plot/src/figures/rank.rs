@@ -50,7 +50,11 @@ pub fn rank_plot(parameters: &[Parameter], alpha: f64) -> Figure {
         if let Some((_, Some(band))) = &known {
             panel.marks.push(band_mark(&band.places, &band.limits, n, n * n_chains, band_style));
         }
-        panel.marks.push(Mark::Rule { vertical: false, value: 0.0, style: Style::muted().width(1.0) });
+        panel.marks.push(Mark::Rule {
+            vertical: false,
+            value: 0.0,
+            style: Style::muted().width(1.0),
+        });
         for (c, ranks) in pooled_ranks(&thinned).iter().enumerate() {
             let points = ecdf_difference(ranks, n * n_chains);
             panel.marks.push(Mark::Line { points, style: Style::series(c) });

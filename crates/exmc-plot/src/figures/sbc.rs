@@ -43,7 +43,11 @@ pub fn sbc_plot(quantities: &[(String, EcdfDifference)], alpha: f64) -> Figure {
         let points = x.iter().copied().zip(closed(&ecdf.difference)).collect();
         let (lower, upper) = (closed(&ecdf.lower), closed(&ecdf.upper));
         panel.marks.push(Mark::Band { x, lower, upper, style: band });
-        panel.marks.push(Mark::Rule { vertical: false, value: 0.0, style: Style::muted().width(1.0) });
+        panel.marks.push(Mark::Rule {
+            vertical: false,
+            value: 0.0,
+            style: Style::muted().width(1.0),
+        });
         panel.marks.push(Mark::Line { points, style: Style::series(0) });
         figure.panels.push(panel);
     }

@@ -71,7 +71,11 @@ fn rank_bars(parameter: &Parameter, x_label: &str) -> Panel {
     let edges: Vec<f64> = (0..=bins).map(|k| k as f64 / bins as f64).collect();
     let mut panel = Panel::new("", Axis::new(x_label).between(0.0, 1.0), Axis::new("draws"));
     let expected = ranks[0].len() as f64 / bins as f64;
-    panel.marks.push(Mark::Rule { vertical: false, value: expected, style: Style::muted().dashed(1) });
+    panel.marks.push(Mark::Rule {
+        vertical: false,
+        value: expected,
+        style: Style::muted().dashed(1),
+    });
     for (c, chain) in ranks.iter().enumerate() {
         let heights = rank_counts(chain, total, bins).into_iter().map(|n| n as f64).collect();
         let style = Style::series(c).width(1.3);

@@ -149,7 +149,8 @@ impl Checker {
                 tree::DeclaredKind::Leaf { base, bounds, .. },
                 DeclaredType::Leaf { ty: leaf, sizes, .. },
             ) => {
-                let constraint = self.constraint(ty.span, *base, bounds, &leaf, full_type, global)?;
+                let constraint =
+                    self.constraint(ty.span, *base, bounds, &leaf, full_type, global)?;
                 if constraint != Constraint::None && !global {
                     let message = "only variables at the top of a block have constraints";
                     self.report(Diagnostic::error(Class::Syntax, ty.span, message)).help =

@@ -255,8 +255,12 @@ impl Checker {
                     // Where the first superfluous argument is, or the last one before those
                     // missing.
                     let index = if wanted > found { found.saturating_sub(1) } else { wanted };
-                    let argument_span = arguments.get(index).map_or(span, |argument| argument.expr.span);
-                    (argument_span, format!("expected {} after the function, found {found}", count(wanted)))
+                    let argument_span =
+                        arguments.get(index).map_or(span, |argument| argument.expr.span);
+                    (
+                        argument_span,
+                        format!("expected {} after the function, found {found}", count(wanted)),
+                    )
                 }
                 Mismatch::Type(k) => (
                     arguments[k].expr.span,

@@ -177,7 +177,13 @@ impl Checker {
         let Some((_, candidate, extra_parameters)) = found.pop() else {
             match (arguments, kind) {
                 (Some((extra_parameters, mismatch)), _) => {
-                    self.forwarded_mismatch(forwarded.expr.span, &written, &extra_parameters, &slots, &mismatch);
+                    self.forwarded_mismatch(
+                        forwarded.expr.span,
+                        &written,
+                        &extra_parameters,
+                        &slots,
+                        &mismatch,
+                    );
                 }
                 (None, why) => {
                     let why = why.unwrap_or_else(|| "there is no such function".into());
@@ -187,7 +193,8 @@ impl Checker {
             }
             return None;
         };
-        let tuple = Type::Tuple(extra_parameters.into_iter().map(|parameter| parameter.ty).collect());
+        let tuple =
+            Type::Tuple(extra_parameters.into_iter().map(|parameter| parameter.ty).collect());
         Some((callback_expr(given, &candidate, &written), promote(forwarded.expr, &tuple)))
     }
 
@@ -287,7 +294,10 @@ impl Checker {
         let slots = slots_of(forwarded).unwrap_or_default();
         let error_span =
             slots.iter().find(|slot| slot.level.any()).map_or(forwarded.expr.span, |s| s.expr.span);
-        self.error(error_span, format!("`{name}` takes data only, and this may depend on parameters"));
+        self.error(
+            error_span,
+            format!("`{name}` takes data only, and this may depend on parameters"),
+        );
     }
 
     /// Reports functions given as likelihoods that call what cannot be differentiated twice.

@@ -128,7 +128,8 @@ impl Checker {
         let indices: Vec<VariableId> =
             extents.iter().map(|(_, part)| self.hidden(name, part, Type::Int)).collect();
         let index = |id: &VariableId| Index::Single(int(ExprKind::Variable(*id), span));
-        let element_kind = ExprKind::Index(Box::new(over.clone()), indices.iter().map(index).collect());
+        let element_kind =
+            ExprKind::Index(Box::new(over.clone()), indices.iter().map(index).collect());
         let element = Expr::new(element_kind, element_type, span);
         let Some(ty) = declared(&element) else {
             self.error(

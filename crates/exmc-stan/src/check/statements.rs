@@ -186,7 +186,8 @@ impl Checker {
         let mut body = Vec::new();
         let flow = self.scoped(|checker| checker.statement(statement, false, &mut body));
         let only = if body.len() == 1 { body.pop() } else { None };
-        let body_statement = only.unwrap_or(Statement::new(StatementKind::Block(body), statement.span));
+        let body_statement =
+            only.unwrap_or(Statement::new(StatementKind::Block(body), statement.span));
         (Box::new(body_statement), flow)
     }
 

@@ -65,7 +65,8 @@ impl<'t> Cursor<'t> {
     pub(crate) fn error<T>(&self, message: impl Into<String>) -> Result<T, Malformed> {
         let length = match self.bytes.get(self.position) {
             // The whole word or number, or one character.
-            Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'-' => self.bytes[self.position..]
+            Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'-' => self.bytes
+                [self.position..]
                 .iter()
                 .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.' | b'_'))
                 .count(),
@@ -74,7 +75,11 @@ impl<'t> Cursor<'t> {
                 .unwrap_or(1),
             None => 0,
         };
-        Err(Malformed { start: self.position, end: self.position + length, message: message.into() })
+        Err(Malformed {
+            start: self.position,
+            end: self.position + length,
+            message: message.into(),
+        })
     }
 
     /// What stands next, in words.
@@ -85,7 +90,8 @@ impl<'t> Cursor<'t> {
             Some(b'[') => "an array".to_owned(),
             Some(b'{') => "an object".to_owned(),
             Some(byte) if byte.is_ascii_alphabetic() => {
-                let word = self.bytes[self.position..].iter().take_while(|b| b.is_ascii_alphanumeric());
+                let word =
+                    self.bytes[self.position..].iter().take_while(|b| b.is_ascii_alphanumeric());
                 format!("`{}`", word.map(|b| *b as char).collect::<String>())
             }
             Some(byte) if byte.is_ascii_digit() || byte == b'-' => "a number".to_owned(),
@@ -230,7 +236,8 @@ impl<'t> Cursor<'t> {
             count += 1;
             position += 1;
         }
-        let wrong_start = position == first_digit || (self.bytes[first_digit] == b'0' && position > first_digit + 1);
+        let wrong_start = position == first_digit
+            || (self.bytes[first_digit] == b'0' && position > first_digit + 1);
         let mut is_int = true;
         let mut fraction_missing = false;
         if self.bytes.get(position) == Some(&b'.') {
@@ -427,7 +434,9 @@ fn plain_number(bytes: &[u8], start: usize) -> Option<(Number, usize)> {
 /// bits.
 #[inline]
 fn plain_digits(bytes: &[u8], mut position: usize, mut mantissa: u64) -> (u64, usize) {
-    while let Some(eight) = bytes.get(position..).and_then(<[u8]>::first_chunk).and_then(eight_digits) {
+    while let Some(eight) =
+        bytes.get(position..).and_then(<[u8]>::first_chunk).and_then(eight_digits)
+    {
         mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight);
         position += 8;
     }

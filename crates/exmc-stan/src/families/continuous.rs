@@ -90,7 +90,11 @@ pub(super) const ROWS: &[Family] = &[
         .tails(rayleigh::tail)
         .draws(|rng, a| a[0] * (2.0 * rng.standard_exponential()).sqrt()),
     row("scaled_inv_chi_square", &[Reals, Reals, Reals], ALL)
-        .formula(Support::Positive, &[positive("nu"), positive("sigma")], scaled_inv_chi_square::lpdf)
+        .formula(
+            Support::Positive,
+            &[positive("nu"), positive("sigma")],
+            scaled_inv_chi_square::lpdf,
+        )
         .tails(scaled_inv_chi_square::tail)
         .draws(|rng, a| a[0] * a[1] * a[1] / draws::chi_square(rng, a[0]))
         .outside(Outside::Impossible),

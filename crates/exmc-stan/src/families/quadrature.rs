@@ -53,5 +53,8 @@ fn rule(step: f64, from: f64, to: f64, point: impl Fn(f64) -> (f64, f64)) -> (Ve
         let (x, weight) = point(from + step * k as f64);
         (x, log(step * weight))
     };
-    (0..=count).map(weighted_node).filter(|(x, log_weight)| *x > 0.0 && log_weight.is_finite()).unzip()
+    (0..=count)
+        .map(weighted_node)
+        .filter(|(x, log_weight)| *x > 0.0 && log_weight.is_finite())
+        .unzip()
 }

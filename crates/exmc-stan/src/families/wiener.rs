@@ -101,7 +101,8 @@ fn seven(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     });
     let (nodes, weights) = gauss_legendre::<POINTS>();
     let grid = |g: &mut Graph, value_at: &dyn Fn(usize, usize) -> f64| {
-        let values: Vec<f64> = (0..POINTS * POINTS).map(|k| value_at(k / POINTS, k % POINTS)).collect();
+        let values: Vec<f64> =
+            (0..POINTS * POINTS).map(|k| value_at(k / POINTS, k % POINTS)).collect();
         g.constant(Tensor::vector(&values))
     };
     let across = grid(g, &|i, _| nodes[i]);

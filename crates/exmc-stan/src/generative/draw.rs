@@ -57,7 +57,8 @@ struct Limits {
 impl Limits {
     fn hold(&self, x: f64, k: usize) -> bool {
         let bound_at = |list: &[f64]| (!list.is_empty()).then(|| list[k % list.len()]);
-        bound_at(&self.lower).is_none_or(|low| x >= low) && bound_at(&self.upper).is_none_or(|high| x <= high)
+        bound_at(&self.lower).is_none_or(|low| x >= low)
+            && bound_at(&self.upper).is_none_or(|high| x <= high)
     }
 
     fn are_open(&self) -> bool {
@@ -125,12 +126,21 @@ impl Interpreter<'_> {
         let drawn = if user.is_some() {
             self.draw_of_user(env, distribution, args, evaluated_args, span)?
         } else if let Some(kind) = event_of(distribution) {
-            self.draw_group(distribution, kind, &evaluated_args, (id, &places, &shape), &outcome.ty, span)?
+            self.draw_group(
+                distribution,
+                kind,
+                &evaluated_args,
+                (id, &places, &shape),
+                &outcome.ty,
+                span,
+            )?
         } else {
-            let evaluated_args = predictors(distribution, evaluated_args).map_err(|fault| fault.at(span))?;
+            let evaluated_args =
+                predictors(distribution, evaluated_args).map_err(|fault| fault.at(span))?;
             let name = format!("{}_rng", evaluated_args.0);
             let outer = self.limits(env, truncation.as_deref())?;
-            let (bounds, is_local) = self.bounds(env, id, args, (&evaluated_args.0, &evaluated_args.1), &places)?;
+            let (bounds, is_local) =
+                self.bounds(env, id, args, (&evaluated_args.0, &evaluated_args.1), &places)?;
             for (value, list) in evaluated_args.1.values.iter().zip(&evaluated_args.1.numbers) {
                 if !value.shape().is_empty() && list.len() != count {
                     let message = format!(
@@ -213,7 +223,10 @@ impl Interpreter<'_> {
         let mut evaluate_limit = |it: &mut Self, e: &Option<Expr>| -> Outcome<Vec<f64>> {
             e.iter().map(|e| it.real(env, e)).collect()
         };
-        Ok(Limits { lower: evaluate_limit(self, &limits.lower)?, upper: evaluate_limit(self, &limits.upper)? })
+        Ok(Limits {
+            lower: evaluate_limit(self, &limits.lower)?,
+            upper: evaluate_limit(self, &limits.upper)?,
+        })
     }
 
     /// The declared bounds of a parameter's elements, and whether elements that leave them may be
@@ -253,11 +266,12 @@ impl Interpreter<'_> {
                 n => places.iter().map(|place| list[place % n]).collect(),
             })
         };
-        let limits = Limits { lower: evaluate_bound(self, lower)?, upper: evaluate_bound(self, upper)? };
+        let limits =
+            Limits { lower: evaluate_bound(self, lower)?, upper: evaluate_bound(self, upper)? };
         let fixed = |e: &Expr| !varies(program, e);
         let bounds_fixed = lower.is_none_or(fixed) && upper.is_none_or(fixed);
-        let is_local =
-            bounds_fixed && (args.iter().all(fixed) || is_half(family, &limits, evaluated_args, args, self));
+        let is_local = bounds_fixed
+            && (args.iter().all(fixed) || is_half(family, &limits, evaluated_args, args, self));
         Ok((limits, is_local))
     }
 
@@ -439,12 +453,19 @@ fn is_half(
 
 /// Generalised linear models as the distributions that they are of: `normal_id_glm(x, alpha, beta,
 /// sigma)` is `normal(alpha + x * beta, sigma)`.
-fn predictors<'a>(distribution: &str, evaluated_args: Args<'a>) -> Result<(String, Args<'a>), Fault> {
+fn predictors<'a>(
+    distribution: &str,
+    evaluated_args: Args<'a>,
+) -> Result<(String, Args<'a>), Fault> {
     let Some(family) = of_linear_model(distribution) else {
         return Ok((distribution.to_owned(), evaluated_args));
     };
     let first = usize::from(family == "binomial_logit");
-    let (x, alpha, beta) = (&evaluated_args.values[first], &evaluated_args.numbers[first + 1], &evaluated_args.numbers[first + 2]);
+    let (x, alpha, beta) = (
+        &evaluated_args.values[first],
+        &evaluated_args.numbers[first + 1],
+        &evaluated_args.numbers[first + 2],
+    );
     let columns = beta.len();
     let rows = x.shape().first().copied().filter(|_| x.shape().len() == 2).unwrap_or(1);
     let numbers = &evaluated_args.numbers[first];
@@ -461,7 +482,9 @@ fn predictors<'a>(distribution: &str, evaluated_args: Args<'a>) -> Result<(Strin
     let before = (0..first).chain([usize::MAX]).chain(first + 3..evaluated_args.values.len());
     for k in before {
         let (value, ty, list) = match evaluated_args.values.get(k) {
-            Some(value) => (value.clone(), evaluated_args.types[k], evaluated_args.numbers[k].clone()),
+            Some(value) => {
+                (value.clone(), evaluated_args.types[k], evaluated_args.numbers[k].clone())
+            }
             None => (Value::reals(eta.clone()), &Type::Vector, eta.clone()),
         };
         made.values.push(value);
@@ -474,7 +497,9 @@ fn predictors<'a>(distribution: &str, evaluated_args: Args<'a>) -> Result<(Strin
 /// The family that outcomes of a generalised linear model are of, given predictors, where that is
 /// one of single numbers.
 fn of_linear_model(distribution: &str) -> Option<&'static str> {
-    let Source::LinearModel(outcome_family, _) = families::family(distribution)?.source else { return None };
+    let Source::LinearModel(outcome_family, _) = families::family(distribution)?.source else {
+        return None;
+    };
     let draws = families::family(outcome_family)?.draws;
     matches!(draws, Draws::Model | Draws::Number(_)).then_some(outcome_family)
 }

@@ -236,7 +236,10 @@ fn draw_uniform(
         Some((lower, upper)) => {
             let numbers = |v: &Value| crate::host::numeric::real_slice(v).map(|n| n.into_owned());
             let at_declaration = |fault: Fault| fault.at(declaration.span);
-            let (lower, upper) = (numbers(&lower).map_err(at_declaration)?, numbers(&upper).map_err(at_declaration)?);
+            let (lower, upper) = (
+                numbers(&lower).map_err(at_declaration)?,
+                numbers(&upper).map_err(at_declaration)?,
+            );
             for (k, x) in all.iter_mut().enumerate() {
                 let (low, high) = (lower[k % lower.len()], upper[k % upper.len()]);
                 *x = low + (high - low) * host.rng.uniform_open();

@@ -143,7 +143,8 @@ fn what_is_no_recipe_is_refused_where_it_stands() {
         let place = first.span.start as usize..first.span.end as usize;
         (first.message.clone(), text[place].to_owned())
     };
-    let model_text = |body: &str| format!("data {{ real y; }} parameters {{ real m; }} model {{ {body} }}");
+    let model_text =
+        |body: &str| format!("data {{ real y; }} parameters {{ real m; }} model {{ {body} }}");
     let cases = [
         ("target += -m^2; y ~ normal(m, 1); m ~ normal(0, 1);", "target", "target +="),
         ("y ~ normal(m, 1);", "no proper prior", "real m"),

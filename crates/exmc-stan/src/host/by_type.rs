@@ -81,7 +81,8 @@ impl Interpreter<'_> {
         let declared = &self.program.function(function).arguments;
         let kind = |k: usize| arguments.get(k).copied().unwrap_or(true);
         let numbered_arguments = declared.iter().enumerate();
-        let arguments: FxHashMap<_, _> = numbered_arguments.map(|(k, a)| (a.variable, kind(k))).collect();
+        let arguments: FxHashMap<_, _> =
+            numbered_arguments.map(|(k, a)| (a.variable, kind(k))).collect();
         let reals = |id: &VariableId| has_reals(&self.program.variable(*id).ty);
         let any = arguments.iter().any(|(id, is_parameter)| *is_parameter && reals(id));
         self.kinds.calls.push(CallFrame { proportional, arguments, any });

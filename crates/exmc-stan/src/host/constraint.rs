@@ -109,7 +109,8 @@ fn increasing(values: &[f64]) -> Result<(), String> {
 
 fn sum_to_zero(values: &[f64], (rows, columns): (usize, usize)) -> Result<(), String> {
     let check = |sum: f64, summands: String| {
-        within(sum, 0.0).map_err(|()| not("zero in sum", &format!("the sum of {summands} is {sum}")))
+        within(sum, 0.0)
+            .map_err(|()| not("zero in sum", &format!("the sum of {summands} is {sum}")))
     };
     if columns == 1 {
         return check(values.iter().sum(), "its elements".to_owned());

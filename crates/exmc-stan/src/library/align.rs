@@ -73,7 +73,10 @@ pub(super) fn align(
         let node = match arg.lanes(g) {
             Some(lanes) if outer_extents.len() < elements.len() => {
                 let missing = vec![1; elements.len() - outer_extents.len()];
-                g.reshape(arg.node, Shape::from([lanes]).join(&missing).join(outer_extents).join(event))
+                g.reshape(
+                    arg.node,
+                    Shape::from([lanes]).join(&missing).join(outer_extents).join(event),
+                )
             }
             _ => arg.node,
         };

@@ -196,7 +196,8 @@ fn product(
         let im = Output { node: g.scale(im.node, sign), ..im };
         return Ok(joined(g, re, im));
     };
-    let (both, left, right) = (real_product(a_im, b_im)?, real_product(a_im, &b_re)?, real_product(&a_re, b_im)?);
+    let (both, left, right) =
+        (real_product(a_im, b_im)?, real_product(a_im, &b_re)?, real_product(&a_re, b_im)?);
     // Both factors' parts have the same lanes, so the four products do.
     let (re, im) = if conjugate {
         (g.add(re.node, both.node), g.sub(right.node, left.node))

@@ -100,7 +100,8 @@ fn square(
 /// The Hermitian matrix of a complex matrix's lower triangle.
 pub(super) fn hermitian(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     let mut mask = |value_at: &dyn Fn(usize, usize, usize) -> f64| {
-        let values: Vec<f64> = (0..2 * n * n).map(|k| value_at(k / 2 / n, k / 2 % n, k % 2)).collect();
+        let values: Vec<f64> =
+            (0..2 * n * n).map(|k| value_at(k / 2 / n, k / 2 % n, k % 2)).collect();
         g.constant(Tensor::real([n, n, 2], values).expect("one value for each part"))
     };
     let lower = mask(&|i, j, p| f64::from(u8::from(i > j || (i == j && p == 0))));

@@ -467,6 +467,7 @@ pub(super) fn lkj_parts(
     let scaled = g.div(y.node, rows);
     let correlations = g.div(scaled, columns);
     let correlations = Argument { node: correlations, ..y.clone() };
-    let correlation_density = density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
+    let correlation_density =
+        density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
     Ok([deviations, logs, correlation_density.node])
 }

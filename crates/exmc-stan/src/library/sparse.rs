@@ -54,7 +54,8 @@ fn product(g: &mut Graph, args: &[Argument]) -> Result<Output, LibraryError> {
     if b.extents(g) != [columns] {
         return Err(LibraryError::Mistake("the compressed rows do not fit together".to_owned()));
     }
-    let (column_of, row_of) = (g.constant(Tensor::indices(&column)), g.constant(Tensor::indices(&row)));
+    let (column_of, row_of) =
+        (g.constant(Tensor::indices(&column)), g.constant(Tensor::indices(&row)));
     let lanes = lanes(g, args);
     let scatter = Op::ScatterAdd { len: rows };
     let fits = "one row for each element that is there";

@@ -187,7 +187,8 @@ pub(super) fn by_integer(
             places[*position] = count as f64;
             count += 1;
         }
-        let index = Tensor::int([matching.len()], matching.iter().map(|k| *k as f64).collect::<Vec<f64>>());
+        let index =
+            Tensor::int([matching.len()], matching.iter().map(|k| *k as f64).collect::<Vec<f64>>());
         let index = g.constant(index.expect("positions are integers"));
         let chosen = g.gather(numbers, index);
         pieces.push(formula(g, kind, chosen));

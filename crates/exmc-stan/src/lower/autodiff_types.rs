@@ -33,7 +33,8 @@ impl Lowering<'_> {
     pub(super) fn kinds_inside(&self, function: FunctionId, arguments: &[bool]) -> Kinds {
         let all = &self.context.program.function(function).arguments;
         let parameters = all.iter().zip(arguments).filter(|(_, is_parameter)| **is_parameter);
-        let arguments: Arc<[VariableId]> = parameters.map(|(argument, _)| argument.variable).collect();
+        let arguments: Arc<[VariableId]> =
+            parameters.map(|(argument, _)| argument.variable).collect();
         Kinds { locals: !arguments.is_empty(), arguments }
     }
 

@@ -225,7 +225,8 @@ impl Lowering<'_> {
             parameters.push((input, offset));
             offset += len;
             let value = LaneValue::node(input, false);
-            self.env.stores[id.0 as usize] = readable.then(|| Storage::from_value(0, 0, shape, value));
+            self.env.stores[id.0 as usize] =
+                readable.then(|| Storage::from_value(0, 0, shape, value));
         }
         (parameters, offset)
     }
@@ -262,8 +263,11 @@ impl Lowering<'_> {
         if self.sink.rolled {
             self.sink.graph.retain(&mut roots);
         }
-        let parameters =
-            roots[first_parameter..].iter().copied().zip(parameters.iter().map(|(_, offset)| *offset)).collect();
+        let parameters = roots[first_parameter..]
+            .iter()
+            .copied()
+            .zip(parameters.iter().map(|(_, offset)| *offset))
+            .collect();
         let outputs = roots[1..first_parameter].to_vec();
         Ok(LoweredQuantities { graph: self.sink.graph, parameters, dim, failed: roots[0], outputs })
     }

@@ -203,7 +203,9 @@ impl Lowering<'_> {
             let node = self.bare(node);
             match self.parts(node) {
                 _ if node == condition => return Some(true),
-                (Op::Unary(Unary::Not), &[argument]) if self.bare(argument) == condition => return Some(false),
+                (Op::Unary(Unary::Not), &[argument]) if self.bare(argument) == condition => {
+                    return Some(false);
+                }
                 (Op::Binary(Binary::And), args) => open.extend(args),
                 _ => {}
             }
@@ -235,7 +237,9 @@ impl Lowering<'_> {
         loop {
             match self.parts(node) {
                 (Op::Reshape(_), &[argument]) => node = argument,
-                (Op::Broadcast(_), &[argument]) if self.sink.graph.shape(argument).len() == 1 => node = argument,
+                (Op::Broadcast(_), &[argument]) if self.sink.graph.shape(argument).len() == 1 => {
+                    node = argument
+                }
                 _ => return node,
             }
         }
@@ -386,7 +390,8 @@ impl Lowering<'_> {
                 Chosen::One { positions, lanes } => (1, positions, *lanes),
                 Chosen::Many { len, positions, lanes } => (*len, positions, *lanes),
             };
-            flat_positions = outer_sums(&flat_positions, width, positions, len, per_lane, *stride as u32);
+            flat_positions =
+                outer_sums(&flat_positions, width, positions, len, per_lane, *stride as u32);
             width *= len;
         }
         if inner != 1 {
@@ -431,9 +436,11 @@ impl Lowering<'_> {
                 let len = value.shape(&self.sink.graph).iter().product();
                 Ok(Chosen::Many { len, positions, lanes: value.lanes })
             }
-            Index::Range(None, None) => {
-                Ok(Chosen::Many { len: extent, positions: (0..extent as u32).collect(), lanes: false })
-            }
+            Index::Range(None, None) => Ok(Chosen::Many {
+                len: extent,
+                positions: (0..extent as u32).collect(),
+                lanes: false,
+            }),
             Index::Range(low, high) => {
                 let low = low.as_ref().map(|e| self.evaluate(e)).transpose()?;
                 let high = high.as_ref().map(|e| self.evaluate(e)).transpose()?;

@@ -321,7 +321,8 @@ impl<'p> Lowering<'p> {
             self.record(declaration, slots, &mut trace)?;
         }
         self.run_block(&program.model)?;
-        let mut inverse = Self::new(program, full_program, environment, Options::default()).inverse()?;
+        let mut inverse =
+            Self::new(program, full_program, environment, Options::default()).inverse()?;
         self.non_centre(&mut trace, &mut inverse)?;
         let mut logp = self.sink.graph.scalar(0.0);
         for (_, node) in &self.env.terms.list {

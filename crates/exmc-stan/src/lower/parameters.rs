@@ -199,7 +199,8 @@ impl Lowering<'_> {
     fn unconstrained_shape(&self, made: &Made, span: Span) -> LowerResult<Shape> {
         let How::Transform(transform, _) = &made.how else { return Ok(made.shape.clone()) };
         let extents = made.shape.extents();
-        let free_shape = |shape: &Shape| transform.unconstrained_shape(shape).map_err(|m| runtime(span, m));
+        let free_shape =
+            |shape: &Shape| transform.unconstrained_shape(shape).map_err(|m| runtime(span, m));
         if !of_matrix(transform) {
             return free_shape(&made.shape);
         }

@@ -102,7 +102,9 @@ impl Apart {
         match part {
             Part::Body(statement) => self.boxed(statement),
             Part::Block(list) => self.statements(list),
-            Part::Declaration(declaration) => parts_of_declaration(declaration, &mut |part| self.part(part)),
+            Part::Declaration(declaration) => {
+                parts_of_declaration(declaration, &mut |part| self.part(part))
+            }
             Part::Target(target) => self.lvalue(target),
             Part::Expr(expr) => self.expr(expr),
         }

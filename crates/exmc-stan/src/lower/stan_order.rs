@@ -29,7 +29,8 @@ fn places(
     };
     let outer = outer(entries);
     if let Type::Tuple(slots) = inner {
-        let columns: Vec<_> = slots.iter().map(|slot| places(slot, depth + array_depth, entries)).collect();
+        let columns: Vec<_> =
+            slots.iter().map(|slot| places(slot, depth + array_depth, entries)).collect();
         let count = columns.first().map_or(0, Vec::len);
         let rows: Vec<Vec<usize>> = (0..count)
             .map(|k| columns.iter().flat_map(|column| column[k].iter().copied()).collect())

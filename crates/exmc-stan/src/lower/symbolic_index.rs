@@ -110,7 +110,8 @@ impl Lowering<'_> {
         let path = [Access::Index(indices)];
         let addresses = self.path_addresses(id, &path, span)?;
         let shape = addresses.shape.clone();
-        let is_symbolic = |axis: &usize| symbolic.iter().any(|(symbolic_axis, _)| symbolic_axis == axis);
+        let is_symbolic =
+            |axis: &usize| symbolic.iter().any(|(symbolic_axis, _)| symbolic_axis == axis);
         let kept: Vec<usize> =
             (0..shape.len()).filter(|axis| !is_symbolic(axis)).map(|axis| shape[axis]).collect();
         let found = value.shape(&self.sink.graph);

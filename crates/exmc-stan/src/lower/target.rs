@@ -127,8 +127,14 @@ impl Lowering<'_> {
             if let Some(truncation) = truncation {
                 let untruncated = (value.to_node(&mut self.sink.graph), value.lanes);
                 let mut checks = Vec::new();
-                let (node, lanes) =
-                    self.truncated(untruncated, distribution, &values, truncation, &mut checks, span)?;
+                let (node, lanes) = self.truncated(
+                    untruncated,
+                    distribution,
+                    &values,
+                    truncation,
+                    &mut checks,
+                    span,
+                )?;
                 value = LaneValue::node(node, lanes);
             }
             self.add_to_target(&value, "~", span);
@@ -249,7 +255,8 @@ impl Lowering<'_> {
         let mut tail = |this: &mut Self, limit: &(LaneValue, Type), suffix: &str| {
             let mut args = vec![limit.clone()];
             args.extend_from_slice(&values[1..]);
-            let user_tail = if suffix == "_lcdf" { truncation.user_lcdf } else { truncation.user_lccdf };
+            let user_tail =
+                if suffix == "_lcdf" { truncation.user_lcdf } else { truncation.user_lccdf };
             if let Some(function) = user_tail {
                 let args = args.into_iter().map(|(value, _)| value).collect();
                 let value = this.call_with(function, false, (args, &[]), span)?;

@@ -44,7 +44,8 @@ impl Dependence {
             parameter: scope == Scope::Parameters,
             data: matches!(scope, Scope::Data | Scope::TransformedData),
         };
-        let flags = program.variables.iter().map(|variable| flags_of_scope(variable.scope)).collect();
+        let flags =
+            program.variables.iter().map(|variable| flags_of_scope(variable.scope)).collect();
         let mut dependence = Self { flags, sizes: sizes(program) };
         loop {
             let before = dependence.flags.clone();
@@ -69,7 +70,8 @@ impl Dependence {
                 Flags { parameter: self.is_chosen(indices), data: false } | flags_of(base)
             }
             ExprKind::Call(Callee::Library(name), args) if SIZES.contains(&&**name) => {
-                let parameter = args.iter().any(|arg| flags_of(arg).parameter && arg.ty == Type::Int);
+                let parameter =
+                    args.iter().any(|arg| flags_of(arg).parameter && arg.ty == Type::Int);
                 Flags { parameter, data: false }
             }
             ExprKind::Call(_, all)
@@ -81,7 +83,9 @@ impl Dependence {
             | ExprKind::Promote(a)
             | ExprKind::Field(a, _) => flags_of(a),
             ExprKind::Binary(_, a, b) => flags_of(a) | flags_of(b),
-            ExprKind::Conditional(condition, a, b) => flags_of(condition) | flags_of(a) | flags_of(b),
+            ExprKind::Conditional(condition, a, b) => {
+                flags_of(condition) | flags_of(a) | flags_of(b)
+            }
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Imaginary(_)

@@ -61,7 +61,11 @@ impl Layout {
             span: *span,
             line: sources.files().get(span.file as usize).map_or(0, |f| f.place(span.start).line),
             text: one_line(sources.text(*span)),
-            terms: observer.statements.iter().filter(|statement_index| **statement_index == k).count(),
+            terms: observer
+                .statements
+                .iter()
+                .filter(|statement_index| **statement_index == k)
+                .count(),
             is_joint: is_joint(k),
         };
         let statements = observed_model.spans.iter().enumerate().map(statement).collect();

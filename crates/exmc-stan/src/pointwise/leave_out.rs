@@ -36,7 +36,8 @@ impl Observations {
             prefix.push('_');
         }
         for (k, span) in self.spans.iter().enumerate() {
-            let statement_terms = (0..layout.slots.len()).filter(|term| layout.of_terms[*term] == k);
+            let statement_terms =
+                (0..layout.slots.len()).filter(|term| layout.of_terms[*term] == k);
             let terms: Vec<usize> = statement_terms.map(|term| layout.slots[term]).collect();
             if !terms.iter().any(|observation| left_out.contains(observation)) {
                 continue;

@@ -99,7 +99,8 @@ impl Replication {
         let ran = host.run(env, &self.observations.statements);
         std::mem::swap(&mut host.rng, rng);
         ran?;
-        let data = host.observer.take().and_then(|observer| observer.drawing).map(|drawing| drawing.data);
+        let data =
+            host.observer.take().and_then(|observer| observer.drawing).map(|drawing| drawing.data);
         let flags = host.simulation.take().unwrap_or_default().into_drawn();
         let replica = |(id, drawn): (VariableId, Vec<bool>)| {
             let value = data.as_ref()?.get(id)?;
@@ -125,10 +126,13 @@ impl Interpreter<'_> {
     /// Draws the outcomes of a statement on data.
     pub(super) fn replicate(&mut self, env: &mut Environment, span: Span) -> Outcome<()> {
         let drawing = self.observer.as_ref().and_then(|observer| observer.drawing.as_ref());
-        let Some(statements) = drawing.map(|drawing| drawing.statements.clone()) else { return Ok(()) };
+        let Some(statements) = drawing.map(|drawing| drawing.statements.clone()) else {
+            return Ok(());
+        };
         for statement in statements.get(&span).into_iter().flatten() {
             let Some(drawn) = self.drawn_outcome(env, statement)? else { continue };
-            let Some(mut drawing) = self.observer.as_mut().and_then(|observer| observer.drawing.take())
+            let Some(mut drawing) =
+                self.observer.as_mut().and_then(|observer| observer.drawing.take())
             else {
                 continue;
             };

@@ -51,7 +51,8 @@ impl Accesses {
         }
         let mut found = Self { reads: Vec::new(), writes: Vec::new(), order };
         let compiled = splitter.compiled(block, false);
-        let is_own = |id: &VariableId| splitter.block_variables.contains(id) && !splitter.host.contains(id);
+        let is_own =
+            |id: &VariableId| splitter.block_variables.contains(id) && !splitter.host.contains(id);
         compiled.iter().for_each(|s| found.collect_writes(s, &mut Vec::new(), &is_own));
         rest.iter().for_each(|s| found.collect_reads(s, &mut Vec::new(), &is_own));
         found

@@ -71,10 +71,12 @@ pub fn info(program: &Program) -> Info {
             StatementKind::FatalError(_) => _ = functions.insert("fatal_error".to_owned()),
             StatementKind::Tilde { distribution, .. } => {
                 let name = &distribution.text;
-                let users =
-                    ["_lpdf", "_lpmf"].iter().any(|s| user_functions.contains(format!("{name}{s}").as_str()));
+                let users = ["_lpdf", "_lpmf"]
+                    .iter()
+                    .any(|s| user_functions.contains(format!("{name}{s}").as_str()));
                 if !users {
-                    let is_discrete = family(name).is_some_and(|family| family.slots[0].is_discrete());
+                    let is_discrete =
+                        family(name).is_some_and(|family| family.slots[0].is_discrete());
                     let suffix = if is_discrete { "lupmf" } else { "lupdf" };
                     distributions.insert(format!("{name}_{suffix}"));
                 }

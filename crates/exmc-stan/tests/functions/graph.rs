@@ -88,7 +88,8 @@ fn together(
         reals.flat_map(|(k, _)| points.iter().map(move |p| p[k]).collect::<Vec<_>>()).collect();
     let mut out = vec![0.0; count * value_lanes];
     instance.evaluate(&position, &mut out).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let output_at = |output: usize, lane: usize| out[output * value_lanes + lane.min(value_lanes - 1)];
+    let output_at =
+        |output: usize, lane: usize| out[output * value_lanes + lane.min(value_lanes - 1)];
     let reals = wrt.len();
     let found = |lane: usize| Found {
         value: output_at(0, lane),
@@ -124,8 +125,9 @@ pub(crate) fn evaluate(
         let group_points: Vec<&[f64]> = group.iter().map(|k| points[*k]).collect();
         let done = match together(executor, name, kinds, &group_points, true) {
             Err(LibraryError::Unbatchable) => {
-                let alone =
-                    group_points.iter().map(|point| together(executor, name, kinds, &[*point], true));
+                let alone = group_points
+                    .iter()
+                    .map(|point| together(executor, name, kinds, &[*point], true));
                 alone.collect::<Result<Vec<_>, _>>()?.concat()
             }
             // A mistake of the program's: no number.

@@ -226,7 +226,8 @@ fn impossible_outcomes_of_mixtures_have_no_density() {
     let (y, low, high) = (parameter(&mut g, "p0", &[]), g.scalar(0.0), g.scalar(2.0));
     let args = [y, low, high].map(|node| argument(node, Type::Real));
     let found = call(&mut g, "uniform_lpdf", &args).unwrap();
-    let density_at = |y: f64| values(&g, &[found.value.node], &[Tensor::scalar(y)])[0].as_scalar().unwrap();
+    let density_at =
+        |y: f64| values(&g, &[found.value.node], &[Tensor::scalar(y)])[0].as_scalar().unwrap();
     assert!(near(density_at(1.0), -(2.0_f64.ln()), 1e-15));
     assert_eq!(density_at(3.0), f64::NEG_INFINITY);
 }

@@ -106,7 +106,9 @@ fn is_elementwise(name: &str) -> bool {
     let container_functions = ["log_sum_exp", "squared_distance", "size", "num_elements", "dims"];
     let of_numbers =
         |s: &Signature| s.arguments.iter().all(|a| is_number(&a.ty)) && is_number(&s.returns);
-    !here.contains(&name) && !container_functions.contains(&name) && signatures(name).iter().any(of_numbers)
+    !here.contains(&name)
+        && !container_functions.contains(&name)
+        && signatures(name).iter().any(of_numbers)
 }
 
 /// Slots of a tuple's functions, under the names of the library on graphs.

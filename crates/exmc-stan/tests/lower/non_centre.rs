@@ -138,8 +138,11 @@ fn arrays_of_vectors_are_multiplied_by_a_common_factor() {
     for (family, matrix) in [("multi_normal_cholesky", factor), ("multi_normal", covariance)] {
         for separate_means in [false, true] {
             for by_loop in [false, true] {
-                let (kind, mean) =
-                    if separate_means { ("array[3] vector[2]", "mu[j]") } else { ("vector[2]", "mu") };
+                let (kind, mean) = if separate_means {
+                    ("array[3] vector[2]", "mu[j]")
+                } else {
+                    ("vector[2]", "mu")
+                };
                 let says = if by_loop {
                     format!("for (j in 1:3) theta[j] ~ {family}({mean}, S);")
                 } else {
@@ -150,7 +153,11 @@ fn arrays_of_vectors_are_multiplied_by_a_common_factor() {
                 );
                 let data = [("S", Value::Reals(Numbers::new([2, 2], matrix.to_vec())))];
                 let standard = non_centred(&text, &data, &["theta"]);
-                let means = if separate_means { vec![1.0, 3.0, -1.0, 0.5, 2.0, 0.0] } else { vec![1.0, 3.0] };
+                let means = if separate_means {
+                    vec![1.0, 3.0, -1.0, 0.5, 2.0, 0.0]
+                } else {
+                    vec![1.0, 3.0]
+                };
                 let position = [&z[..], &means].concat();
                 let mut theta = Vec::new();
                 for j in 0..3 {

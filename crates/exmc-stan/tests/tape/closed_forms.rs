@@ -16,7 +16,10 @@ fn check((text, expected, points): Case) {
     for point in points {
         let (value, gradient) = on_tape(&model, &point);
         let (exact, slopes) = expected(&point);
-        assert!((value - exact).abs() < 1e-11 * exact.abs().max(1.0), "{value} for {exact}: {text}");
+        assert!(
+            (value - exact).abs() < 1e-11 * exact.abs().max(1.0),
+            "{value} for {exact}: {text}"
+        );
         for (found, slope) in gradient.iter().zip(&slopes) {
             let near = (found - slope).abs() < 1e-11 * slope.abs().max(1.0);
             assert!(near, "{gradient:?} for {slopes:?} at {point:?}: {text}");
@@ -103,8 +106,8 @@ fn three_nested_loops() {
          target += s; a ~ normal(0,1); b ~ normal(0,1); c ~ normal(0,1); }",
         |position| {
             let sums: Vec<f64> = position.chunks(9).map(|part| part.iter().sum()).collect();
-            let value =
-                1e-2 * sums[0] * sums[1] * sums[2] + position.iter().map(|x| normal(*x)).sum::<f64>();
+            let value = 1e-2 * sums[0] * sums[1] * sums[2]
+                + position.iter().map(|x| normal(*x)).sum::<f64>();
             let others = [sums[1] * sums[2], sums[0] * sums[2], sums[0] * sums[1]];
             let slope = |(k, x): (usize, &f64)| 1e-2 * others[k / 9] - x;
             (value, position.iter().enumerate().map(slope).collect())
@@ -141,7 +144,10 @@ fn sizes_that_depend_on_parameters() {
             let normals: f64 = position[1..].iter().map(|v| normal(*v)).sum();
             let slope = |(k, v): (usize, &f64)| -v * if k < n { 3.0 } else { 1.0 };
             let slopes = position[1..].iter().enumerate().map(slope);
-            (log - squares(&position[1..=n]) + normals, std::iter::once(dlog).chain(slopes).collect())
+            (
+                log - squares(&position[1..=n]) + normals,
+                std::iter::once(dlog).chain(slopes).collect(),
+            )
         },
         [-2.0, 0.2, 2.0].map(|z| vec![z, 0.5, -0.25, 1.0, 2.0, -3.0]).to_vec(),
     ));

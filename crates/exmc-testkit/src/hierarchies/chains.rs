@@ -380,8 +380,9 @@ impl Writer {
         let seen: Vec<usize> = walk.seen.iter().map(|t| t + 1).collect();
         let (seen, y) = (self.integers(&seen), self.data(&walk.outcomes));
         let scale = stan::amount(walk.scale);
-        self.model +=
-            &format!("  {{\n{text}  target += normal_lpdf({y} | {location_name}[{seen}], {scale});\n  }}\n");
+        self.model += &format!(
+            "  {{\n{text}  target += normal_lpdf({y} | {location_name}[{seen}], {scale});\n  }}\n"
+        );
         format!("  vector[{len}] x;\n")
     }
 }

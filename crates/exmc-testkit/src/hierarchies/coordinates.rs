@@ -30,7 +30,8 @@ const RADIUS: f64 = 1.0;
 /// The first disagreement.
 pub(super) fn judge(rng: &mut ChainRng, bound: &BoundModel) -> Result<Vec<Coordinate>, String> {
     let written = bound.written_coordinates();
-    let random: Vec<Coordinate> = written.iter().map(|coordinate| shares(rng, coordinate)).collect();
+    let random: Vec<Coordinate> =
+        written.iter().map(|coordinate| shares(rng, coordinate)).collect();
     let text = |error: exmc::Error| error.to_string();
     let before = bound.in_coordinates(&written).map_err(text)?;
     let after = bound.in_coordinates(&random).map_err(text)?;

@@ -155,12 +155,16 @@ impl Exact {
             let below = pairs.tied * second;
             for outcome in &pairs.outcomes {
                 let first_coordinate = values.len();
-                let coordinate = |k: usize| Affine { factors: vec![(first_coordinate + k, 1.0)], constant: 0.0 };
+                let coordinate =
+                    |k: usize| Affine { factors: vec![(first_coordinate + k, 1.0)], constant: 0.0 };
                 let (mut a, mut b) = (coordinate(0), coordinate(1));
                 let mut whitened = [a.clone(), b.clone()];
                 if pairs.non_centred {
                     a = Affine { factors: vec![(first_coordinate, first)], constant: mean[0] };
-                    b = Affine { factors: vec![(first_coordinate, below), (first_coordinate + 1, second)], constant: mean[1] };
+                    b = Affine {
+                        factors: vec![(first_coordinate, below), (first_coordinate + 1, second)],
+                        constant: mean[1],
+                    };
                 } else {
                     // L^-1 (p - m).
                     let from = |k: usize| Affine { constant: -mean[k], ..coordinate(k) };

@@ -149,7 +149,8 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
     if let Some((what, other)) = other {
         // What costs less may be integrated out instead, so it has places of its own.
         let other_places = super::places::places(model, &other)?;
-        let is_same = other_places.coordinates == places.coordinates && other_places.scalars == places.scalars;
+        let is_same = other_places.coordinates == places.coordinates
+            && other_places.scalars == places.scalars;
         for (k, q) in positions.iter().enumerate() {
             if is_same {
                 near(what, k, evaluate_at(&other, q)?.0)?;
@@ -157,7 +158,8 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
         }
         if !is_same {
             let q = vec![0.3; other.compiled().dim()];
-            recorded(model, &other_places, &other, (&q[..], 0)).map_err(|why| format!("{what}: {why}"))?;
+            recorded(model, &other_places, &other, (&q[..], 0))
+                .map_err(|why| format!("{what}: {why}"))?;
         }
         seen.otherwise = 1;
     }
@@ -246,7 +248,10 @@ fn recorded(
         trace.evaluate_at_noise(position, noise, &mut row).map_err(|e| e.to_string())?;
         for (&offset, expected) in places.recorded_scalars.iter().zip(&scalars) {
             if (row[offset] - expected).abs() > 1e-13 * (1.0 + expected.abs()) {
-                return Err(format!("a scalar is recorded as {}, expected {expected}", row[offset]));
+                return Err(format!(
+                    "a scalar is recorded as {}, expected {expected}",
+                    row[offset]
+                ));
             }
         }
         for &(offset, element) in &places.derived {
@@ -312,7 +317,8 @@ fn recorded(
         let mut names = is_free;
         if names.any(|name| *name == variable.name) {
             let elements = &drawn[variable.offset..variable.offset + variable.len()];
-            let value = Tensor::real(variable.shape.clone(), elements).ok_or("a value has its shape")?;
+            let value =
+                Tensor::real(variable.shape.clone(), elements).ok_or("a value has its shape")?;
             given.insert(variable.name.clone(), value);
         }
     }

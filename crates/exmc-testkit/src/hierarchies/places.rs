@@ -117,6 +117,10 @@ pub(super) fn read(
         exmc_math::log1p(exmc_math::exp(x))
     };
     let scalars = places.scalars.iter().zip(&model.scalars).map(value).collect();
-    let u = places.coordinates.iter().map(|coordinate| coordinate.map_or(0.0, |coordinate| position[coordinate])).collect();
+    let u = places
+        .coordinates
+        .iter()
+        .map(|coordinate| coordinate.map_or(0.0, |coordinate| position[coordinate]))
+        .collect();
     (scalars, log_jacobian, u)
 }

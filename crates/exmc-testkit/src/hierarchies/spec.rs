@@ -364,7 +364,12 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
     let mut likelihood =
         Likelihood { location, scale, outcomes, weights, mask, style, missing: Vec::new() };
     // Partly observed variables are the builder's.
-    if !model.stan && rows > 10 && likelihood.weights.is_none() && likelihood.mask.is_none() && one_in(rng, 2) {
+    if !model.stan
+        && rows > 10
+        && likelihood.weights.is_none()
+        && likelihood.mask.is_none()
+        && one_in(rng, 2)
+    {
         likelihood.missing = (0..rows).filter(|_| rng.uniform() < 0.6).collect();
         if likelihood.missing.is_empty() {
             likelihood.missing.push(0);
@@ -384,7 +389,10 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
                 })
                 .collect(),
         };
-        let scale = Scale { amount: likelihood.scale.amount, data: likelihood.scale.data.as_ref().map(part) };
+        let scale = Scale {
+            amount: likelihood.scale.amount,
+            data: likelihood.scale.data.as_ref().map(part),
+        };
         let prior = Prior { range: 0..missing.len(), location, scale, style: Style::Target };
         model.latents.push(Latent {
             len: missing.len(),

@@ -53,7 +53,10 @@ pub(super) fn compare(text: &str, seed: u64) -> Result<usize, String> {
                 a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= TOLERANCE * size
             };
             if is_smooth && size.is_finite() && !gradient.iter().zip(&uncollapsed.1).all(near) {
-                return Err(format!("{gradient:?} collapsed, {:?} whole at {point:?}", uncollapsed.1));
+                return Err(format!(
+                    "{gradient:?} collapsed, {:?} whole at {point:?}",
+                    uncollapsed.1
+                ));
             }
         }
         compared += usize::from(uncollapsed.0.is_ok());

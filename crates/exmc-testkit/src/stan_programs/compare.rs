@@ -344,8 +344,9 @@ impl Both<'_> {
             let oscillates = || self.has_variable_beyond(OSCILLATING, &env);
             if Some(k) == by_differences && !is_huge && !oscillates() {
                 let direction: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
-                compared.differences +=
-                    usize::from(self.differences(&point, &direction, (interpreted, slopes)).map_err(located)?);
+                compared.differences += usize::from(
+                    self.differences(&point, &direction, (interpreted, slopes)).map_err(located)?,
+                );
             }
         }
         Ok(compared)
@@ -405,8 +406,11 @@ impl Both<'_> {
         let Ok(()) = self.graph.reference.evaluate(point, &mut out) else { return false };
         let still = out[1..=dim].to_vec();
         (0..6).any(|k| {
-            let by = |coordinate: usize| 1e-15 * if (coordinate + k).is_multiple_of(k + 2) { -1.0 } else { 1.0 };
-            let near: Vec<f64> = point.iter().zip(0..).map(|(x, coordinate)| x * (1.0 + by(coordinate))).collect();
+            let by = |coordinate: usize| {
+                1e-15 * if (coordinate + k).is_multiple_of(k + 2) { -1.0 } else { 1.0 }
+            };
+            let near: Vec<f64> =
+                point.iter().zip(0..).map(|(x, coordinate)| x * (1.0 + by(coordinate))).collect();
             let value = self.tape.evaluate(&near, &mut moved);
             let on_tape = value.is_ok_and(|value| distance(value, &moved) >= 0.1 * off);
             let run = self.graph.reference.evaluate(&near, &mut out);
@@ -446,7 +450,8 @@ impl Both<'_> {
         if apart(interpreted, found.value) > TOLERANCE {
             return Err(format!("lowered {}, interpreted {interpreted}", found.value));
         }
-        let size = slopes.iter().fold(interpreted.abs().max(1.0), |size, slope| size.max(slope.abs()));
+        let size =
+            slopes.iter().fold(interpreted.abs().max(1.0), |size, slope| size.max(slope.abs()));
         for (k, (slope, expected)) in found.gradient.iter().zip(slopes).enumerate() {
             let off = (slope - expected).abs() / size;
             let undefined = !slope.is_finite() && !expected.is_finite();

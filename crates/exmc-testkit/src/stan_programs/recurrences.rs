@@ -72,7 +72,10 @@ impl Maker<'_> {
             format!("array[{LONG}] vector[4] {} = rep_array(0.1 * v, {LONG});", carried.rows),
             format!("real {} = tanh({b});", carried.state),
             format!("vector[4] {} = {c};", carried.vector),
-            format!("int {} = 1; real {} = 0; int {} = 0;", carried.index, carried.guarded, carried.flag),
+            format!(
+                "int {} = 1; real {} = 0; int {} = 0;",
+                carried.index, carried.guarded, carried.flag
+            ),
         ]
         .map(Node::Line)
         .to_vec()
@@ -86,7 +89,10 @@ impl Maker<'_> {
             format!("{into} += 0.02 * sum({});", carried.series),
             format!("{into} -= tanh(0.3 * {} + {}[{index}]);", carried.state, carried.series),
             format!("{into} += 0.02 * dot_self({}) + 0.1 * {};", carried.vector, carried.index),
-            format!("{into} += 0.01 * sum({}[{index}]) - 0.05 * tanh({});", carried.rows, carried.guarded),
+            format!(
+                "{into} += 0.01 * sum({}[{index}]) - 0.05 * tanh({});",
+                carried.rows, carried.guarded
+            ),
         ];
         all.into_iter().map(Node::Line).collect()
     }
@@ -132,7 +138,8 @@ impl Maker<'_> {
             8 => self.loop_in_step(s, carried),
             9 => {
                 let (kind, a) = (self.kind(i), real(self.rng, s, 1));
-                let set = format!("{} = 1 + 0.3 * tanh({a}); {} = 1;", carried.guarded, carried.flag);
+                let set =
+                    format!("{} = 1 + 0.3 * tanh({a}); {} = 1;", carried.guarded, carried.flag);
                 Node::Arms(vec![(format!("if ({kind})"), vec![Node::Line(set)])])
             }
             10 => self.invalid_elsewhere(carried),
@@ -189,7 +196,10 @@ impl Maker<'_> {
         inner.known.push(k.clone());
         let a = real(self.rng, &inner, 1);
         let line = match self.below(4) {
-            0 => format!("{}[{i}, {k}] = 0.3 * {}[{i} - 1, {k}] + 0.2 * {a};", carried.rows, carried.rows),
+            0 => format!(
+                "{}[{i}, {k}] = 0.3 * {}[{i} - 1, {k}] + 0.2 * {a};",
+                carried.rows, carried.rows
+            ),
             1 => format!("{}[{i}] += 0.1 * tanh({a});", carried.series),
             2 => format!("{} = 0.6 * {} + 0.1 * {a};", carried.state, carried.state),
             _ => format!("{}[{k}] = 0.5 * {}[{k}] + 0.1 * {a};", carried.vector, carried.vector),

@@ -17,7 +17,8 @@ impl Maker<'_> {
     pub(super) fn sections(&mut self, s: &Scope, place: Place) -> Option<Node> {
         let v = pick(self.rng, &s.vectors)?.clone();
         let limit = ["0", "0.3", "y"][self.below(if s.data { 3 } else { 2 }) as usize];
-        let (i, j, position, count) = (self.name("i"), self.name("j"), self.name("p"), self.name("n"));
+        let (i, j, position, count) =
+            (self.name("i"), self.name("j"), self.name("p"), self.name("n"));
         let lengths = LENGTHS[self.below(LENGTHS.len() as u64) as usize];
         let mut inner = s.clone();
         inner.known.extend([i.clone(), position.clone()]);

@@ -109,7 +109,8 @@ fn declarations(integers_as: Option<&str>) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     if integers_as.is_some() {
-        let integers = ["int @n = 0;", "int @f = 0;", "int @l = 1;", "array[4] int @j = {2, 4, 1, 2};"];
+        let integers =
+            ["int @n = 0;", "int @f = 0;", "int @l = 1;", "array[4] int @j = {2, 4, 1, 2};"];
         all.extend(integers.map(str::to_owned));
     }
     all

@@ -132,6 +132,7 @@ fn change_point() -> Target {
     });
     // Two modes of the segments' order would be another question; start on the side with the mass.
     let start_value = |name: &str, value: f64| (name.to_owned(), Tensor::scalar(value));
-    target.start = [start_value("mu1", 1100.0), start_value("mu2", 850.0), start_value("sigma", 130.0)].into();
+    target.start =
+        [start_value("mu1", 1100.0), start_value("mu2", 850.0), start_value("sigma", 130.0)].into();
     target
 }

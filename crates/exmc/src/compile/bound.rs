@@ -118,7 +118,10 @@ impl DensityModel for BoundModel {
             checker: self.checker(),
             failure: self.failure.map(FailureCount::new),
             witness: self.witness.as_ref().map(Witness::seeing),
-            interpreted: self.interpreted.as_ref().map(|interpreted| Box::new(interpreted.instance())),
+            interpreted: self
+                .interpreted
+                .as_ref()
+                .map(|interpreted| Box::new(interpreted.instance())),
             beyond: self.beyond(),
         }
     }
@@ -254,12 +257,13 @@ impl BoundModel {
     pub(crate) fn whole_positions(&self) -> Vec<usize> {
         let full_layout = &self.compiled.whole_lowered().layout;
         let entries = self.compiled.lowered().layout.iter();
-        entries.flat_map(|entry| {
-            let found = full_layout.iter().find(|other| other.name == entry.name);
-            let first = found.expect("all coordinates are among those").offset;
-            first..first + entry.unconstrained.len()
-        })
-        .collect()
+        entries
+            .flat_map(|entry| {
+                let found = full_layout.iter().find(|other| other.name == entry.name);
+                let first = found.expect("all coordinates are among those").offset;
+                first..first + entry.unconstrained.len()
+            })
+            .collect()
     }
 
     /// What it was bound from.
@@ -489,7 +493,9 @@ impl BoundModel {
             };
             let layout = &whole_model.compiled.lowered().layout;
             values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
-            return whole_model.unconstrain(&values).map_or(Vec::new(), |all| whole_model.explain(&all));
+            return whole_model
+                .unconstrain(&values)
+                .map_or(Vec::new(), |all| whole_model.explain(&all));
         }
         let terms = &self.compiled.lowered().terms;
         let mut values = vec![0.0; terms.len()];

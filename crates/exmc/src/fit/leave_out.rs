@@ -223,11 +223,15 @@ impl Fit {
     }
 
     /// The same of a program that does not record log likelihoods.
-    fn elements_of_statements<'a>(&'a self, whole_model: &'a BoundModel) -> Result<Elements<'a>, Error> {
+    fn elements_of_statements<'a>(
+        &'a self,
+        whole_model: &'a BoundModel,
+    ) -> Result<Elements<'a>, Error> {
         let Source::Stan(model) = &self.source else { return Err(self.no_model()) };
         let observed = self.observed(model)?;
         let mut trace = whole_model.trace_instance();
-        let (mut row, mut out) = (vec![0.0; whole_model.trace_width()], vec![0.0; observed.width()]);
+        let (mut row, mut out) =
+            (vec![0.0; whole_model.trace_width()], vec![0.0; observed.width()]);
         let mut instance = observed.instance();
         Ok(Box::new(move |position, i| {
             let made = trace.evaluate(position, &mut row).is_ok()

@@ -192,7 +192,8 @@ impl Fit {
         }
         let array = |variable: &Variable| {
             let range = variable.offset..variable.offset + variable.len();
-            let elements = rows.chunks_exact(width.max(1)).flat_map(|row| &row[range.clone()]).copied();
+            let elements =
+                rows.chunks_exact(width.max(1)).flat_map(|row| &row[range.clone()]).copied();
             let shape = variable.shape.as_slice();
             let made = DrawArray::new(usable.len(), draws, shape, elements.collect())?;
             Some((variable.name.clone(), made))

@@ -165,7 +165,10 @@ fn options(record: &RunRecord) -> CompileOptions {
     if precision == Precision::F32.name() {
         options.precision = Precision::F32;
     }
-    let names = record.coordinates.iter().filter_map(|coordinate| coordinate.name.strip_suffix(NON_CENTRED));
+    let names = record
+        .coordinates
+        .iter()
+        .filter_map(|coordinate| coordinate.name.strip_suffix(NON_CENTRED));
     options.non_centre = names.map(str::to_owned).collect();
     options
 }

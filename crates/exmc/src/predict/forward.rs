@@ -311,7 +311,10 @@ impl<'m> Forward<'m> {
                     slot_values.iter_mut().zip(scale).for_each(|(x, scale)| *x *= scale);
                     if let Some(location) = location {
                         let location = value_of(*location).values;
-                        slot_values.iter_mut().zip(location).for_each(|(x, location)| *x += location);
+                        slot_values
+                            .iter_mut()
+                            .zip(location)
+                            .for_each(|(x, location)| *x += location);
                     }
                 }
             }

@@ -152,7 +152,11 @@ impl Quantity {
         let position_of = |x: f64| self.ecdf.difference.iter().position(|d| *d == x).unwrap_or(0);
         // Both ends: the difference rises above and falls below about equally.
         if most.min(-least) > 0.5 * most.max(-least) {
-            return if position_of(most) < position_of(least) { Shape::Narrow } else { Shape::Wide };
+            return if position_of(most) < position_of(least) {
+                Shape::Narrow
+            } else {
+                Shape::Wide
+            };
         }
         if most > -least { Shape::High } else { Shape::Low }
     }
@@ -278,7 +282,10 @@ fn replicate(simulator: &dyn Simulate, settings: &Settings, number: u32) -> Resu
             let is_constant = all.iter().all(|x| x == truth);
             let seed = sampler.seed.wrapping_mul(0x9E37_79B9).wrapping_add(ranks.len() as u64);
             let rank = sbc_rank(*truth, draws, seed);
-            let label = names.iter().find(|(candidate, _)| candidate == name).and_then(|(_, all)| all.get(k));
+            let label = names
+                .iter()
+                .find(|(candidate, _)| candidate == name)
+                .and_then(|(_, all)| all.get(k));
             ranks.push((label.unwrap_or(name).clone(), rank, is_constant));
         }
         if kept < wanted as usize {

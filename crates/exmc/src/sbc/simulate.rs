@@ -154,7 +154,8 @@ impl ModelSimulator {
 impl Simulate for ModelSimulator {
     fn simulate(&self, seed: u64, number: u32) -> Result<Simulated, Error> {
         // Each simulation has a seed of its own, far from those of the fits.
-        let simulation_seed = seed.wrapping_mul(0x2545_F491_4F6C_DD1D).wrapping_add(u64::from(number));
+        let simulation_seed =
+            seed.wrapping_mul(0x2545_F491_4F6C_DD1D).wrapping_add(u64::from(number));
         let drawn = prior_predictive(&self.model, &self.data, 1, simulation_seed)?;
         let parameters = self.free.iter().map(|name| (name.clone(), drawn[name].values().to_vec()));
         let mut data = self.data.clone();
@@ -162,7 +163,8 @@ impl Simulate for ModelSimulator {
             let array = &drawn[target];
             let (shape, values) = (array.element_shape().clone(), array.values().to_vec());
             let declared = self.compiled.declared();
-            let dtype_of = |model: &Model| model.data().find(|(n, _)| n == name).map(|(_, d)| d.dtype);
+            let dtype_of =
+                |model: &Model| model.data().find(|(n, _)| n == name).map(|(_, d)| d.dtype);
             let tensor = match declared.and_then(dtype_of) {
                 Some(DType::Int) => Tensor::int(shape, values),
                 _ => Tensor::real(shape, values),

@@ -286,8 +286,9 @@ impl ObservedInstance {
     pub(crate) fn evaluate(&mut self, row: &[f64], out: &mut [f64]) -> Result<(), Error> {
         let Self { observed, environment, caches } = self;
         let placed = observed.values.place(environment, row);
-        let made =
-            placed.and_then(|()| observed.observations.evaluate(&observed.layout, environment, caches, out));
+        let made = placed.and_then(|()| {
+            observed.observations.evaluate(&observed.layout, environment, caches, out)
+        });
         made.map_err(|error| {
             let (sources, diagnostics) = (observed.program.sources.clone(), vec![error.into()]);
             StanError { sources, diagnostics }.into()

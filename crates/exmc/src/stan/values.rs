@@ -106,7 +106,8 @@ impl StanModel {
         finds(statements, &more)
             || (generated && finds(&program.generated_quantities, &more))
             || program.functions.iter().any(|function| finds(&function.body, &more))
-            || blocks::declarations(statements).any(|declaration| !is_unconstrained(&declaration.ty))
+            || blocks::declarations(statements)
+                .any(|declaration| !is_unconstrained(&declaration.ty))
     }
 
     /// Names of the unconstrained coordinates, in Stan's order: `mu`, `theta.1`. The model is one

@@ -209,16 +209,16 @@ pub(crate) fn split(file: &[u8]) -> Events {
     for row in raw[2..2 + table].chunks(3) {
         sizes[usize::from(row[0])] = usize::from(u16::from_be_bytes([row[1], row[2]]));
     }
-    let mut at = 2 + table;
+    let mut offset = 2 + table;
     let mut events = Events {
-        head: raw[..at].to_vec(),
+        head: raw[..offset].to_vec(),
         frames: Vec::new(),
         tail: Vec::new(),
         metadata: file[15 + length..].to_vec(),
     };
-    while at < raw.len() {
-        let event = &raw[at..at + 1 + sizes[usize::from(raw[at])]];
-        at += event.len();
+    while offset < raw.len() {
+        let event = &raw[offset..offset + 1 + sizes[usize::from(raw[offset])]];
+        offset += event.len();
         match event[0] {
             0x36 => events.head.extend_from_slice(event),
             0x39 => events.tail.extend_from_slice(event),

@@ -42,7 +42,7 @@ fn networks() -> [(&'static str, Backbone); 5] {
 
 fn batch(contract: &Contract, schema: &Schema) -> Batch {
     let mut random = Random::new(7);
-    let view = View { own: 0, opponent: 1, name: 0 };
+    let view = View { own_port: 0, opponent: 1, name: 0 };
     let windows = (0..WINDOWS).map(|file| Window { file, view, start: 0 }).collect();
     let (mut features, mut targets) = (Vec::new(), Vec::new());
     for _ in 0..FRAMES * WINDOWS {

@@ -292,10 +292,10 @@ fn difference(path: &str, found: &Value, expected: &Value) -> Result<(), Checkpo
         names.sort_by_key(|name| *name != "kind");
         for name in names {
             let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            let at = |object: &serde_json::Map<String, Value>| {
+            let value_of = |object: &serde_json::Map<String, Value>| {
                 object.get(name).cloned().unwrap_or(Value::Null)
             };
-            difference(&inner, &at(a), &at(b))?;
+            difference(&inner, &value_of(a), &value_of(b))?;
         }
         return Ok(());
     }

@@ -223,7 +223,7 @@ fn lstm(weights: &Weights<'_>, name: &str, x: &Rows, hidden: usize) -> Rows {
 
 fn attention(parts: &Rows, distance: &[f64], hidden: usize, heads: usize, window: usize) -> Rows {
     let size = hidden / heads;
-    let at = |t: usize| {
+    let output_at = |t: usize| {
         let head = |head: usize| {
             let part = |row: usize, part: usize| &parts[row][part * hidden + head * size..][..size];
             let scores = (0..window.min(t + 1)).map(|d| {
@@ -241,7 +241,7 @@ fn attention(parts: &Rows, distance: &[f64], hidden: usize, heads: usize, window
         };
         (0..heads).flat_map(head).collect()
     };
-    (0..parts.len()).map(at).collect()
+    (0..parts.len()).map(output_at).collect()
 }
 
 fn scan(weights: &Weights<'_>, name: &str, x: &Rows, state: usize, rank: usize) -> Rows {

@@ -76,7 +76,7 @@ pub(crate) fn show(evaluation: &Evaluation) {
     say("component       nll     policy  repeat    policy  repeat    policy      of        error");
     for score in &judgement.components {
         let share = |(policy, repeat): (f64, f64)| format!("{policy:>7.4} {repeat:>7.4}");
-        let own = match score.changes.of {
+        let policy_share = match score.changes.of {
             0 => "-".to_owned(),
             _ => format!("{:.4}", score.changes.shares().0),
         };
@@ -86,16 +86,16 @@ pub(crate) fn show(evaluation: &Evaluation) {
             score.nll / judgement.frames as f64,
             share(score.frames.shares()),
             share(score.any_change.shares()),
-            own,
+            policy_share,
             score.changes.of,
             score.calibration_error(),
         ));
     }
     let (all, all_repeat) = judgement.whole.shares();
-    let (at, at_repeat) = judgement.whole_at_changes.shares();
+    let (changed, changed_repeat) = judgement.whole_at_changes.shares();
     say(&format!("loss {:.6} nats a frame, all components together", judgement.nll()));
     say(&format!("all components right: {all:.4} (repeating {all_repeat:.4})"));
-    say(&format!("all components right where any changes: {at:.4} (repeating {at_repeat:.4})"));
+    say(&format!("all components right where any changes: {changed:.4} (repeating {changed_repeat:.4})"));
     match judgement.best_offset() {
         Some(best) if best != judgement.delay => say(&format!(
             "warning: actions fit best at offset {best}, but the delay is {}",

@@ -136,15 +136,15 @@ impl Bench {
             step = game.step(&expert.controller(&step.state))?;
         }
         seconds.sort_by(f64::total_cmp);
-        let at = |share: f64| 1e6 * seconds[((seconds.len() - 1) as f64 * share).round() as usize];
+        let quantile = |share: f64| 1e6 * seconds[((seconds.len() - 1) as f64 * share).round() as usize];
         say(&format!(
             "{} actions (features, network, choice), microseconds: least {:.1}, median {:.1}, \
              99 % {:.1}, 99.9 % {:.1}",
             seconds.len(),
-            at(0.0),
-            at(0.5),
-            at(0.99),
-            at(0.999)
+            quantile(0.0),
+            quantile(0.5),
+            quantile(0.99),
+            quantile(0.999)
         ));
         Ok(())
     }

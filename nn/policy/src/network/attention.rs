@@ -81,11 +81,11 @@ fn x_device(x: &Tensor<2>) -> Device {
 /// For each pair of frames how far the second lies before the first, within the window, and whether
 /// the first must not see the second.
 fn distances(frames: usize, window: usize, device: &Device) -> (Tensor<1, Int>, Tensor<4, Bool>) {
-    let pairs = (0..frames).flat_map(|own| (0..frames).map(move |other| (own, other)));
+    let pairs = (0..frames).flat_map(|query| (0..frames).map(move |key| (query, key)));
     let (mut distances, mut mask) = (Vec::new(), Vec::new());
-    for (own, other) in pairs {
-        distances.push(own.saturating_sub(other).min(window - 1) as i32);
-        mask.push(other > own || own - other >= window);
+    for (query, key) in pairs {
+        distances.push(query.saturating_sub(key).min(window - 1) as i32);
+        mask.push(key > query || query - key >= window);
     }
     let distances = Tensor::from_data(TensorData::new(distances, [frames * frames]), device);
     let mask = Tensor::from_data(TensorData::new(mask, [1, 1, frames, frames]), device);

@@ -88,25 +88,25 @@ impl Recurrent {
         let arch = pulp::Arch::new();
         let weight = Packed::of(arch, &read(self.weight.clone())?, width);
         // Before the first frame the state is 0, and so is its product.
-        let mut own = vec![0.0; windows * width];
+        let mut recurrent = vec![0.0; windows * width];
         for frame in 0..frames {
             if frame > 0 {
                 let state = &tape.states[(frame - 1) * windows * hidden..][..windows * hidden];
-                own.fill(0.0);
-                weight.add_product(arch, state, &mut own);
+                recurrent.fill(0.0);
+                weight.add_product(arch, state, &mut recurrent);
             }
             for window in 0..windows {
                 let row = frame * windows + window;
                 let input = &inputs[row * width..][..width];
-                let own = &own[window * width..][..width];
+                let recurrent = &recurrent[window * width..][..width];
                 match self.cell {
                     Cell::Gru => arch.dispatch(
                         #[inline(always)]
-                        || tape.gru(row, input, own, &bias),
+                        || tape.gru(row, input, recurrent, &bias),
                     ),
                     Cell::Lstm => arch.dispatch(
                         #[inline(always)]
-                        || tape.lstm(row, input, own),
+                        || tape.lstm(row, input, recurrent),
                     ),
                 }
             }
@@ -126,7 +126,7 @@ impl Recurrent {
         let mut slopes = read(slopes)?;
         let mut gates = vec![0.0; tape.states.len() * parts];
         // A GRU's recurrent part of `n` has a slope of its own; other gates share theirs.
-        let mut own = vec![0.0; if self.cell == Cell::Gru { gates.len() } else { 0 }];
+        let mut recurrent = vec![0.0; if self.cell == Cell::Gru { gates.len() } else { 0 }];
         let mut memory = vec![0.0; windows * hidden];
         let arch = pulp::Arch::new();
         let back = Packed::transposed(arch, &read(self.weight.clone())?, hidden);
@@ -140,11 +140,11 @@ impl Recurrent {
                     Cell::Gru => {
                         // What goes past the gates straight to the state before.
                         let kept = row.checked_sub(windows).map(|row| row * hidden);
-                        let kept = kept.map(|at| &mut before[at..at + hidden]);
-                        let own = &mut own[row * width..][..width];
+                        let kept = kept.map(|start| &mut before[start..start + hidden]);
+                        let recurrent = &mut recurrent[row * width..][..width];
                         arch.dispatch(
                             #[inline(always)]
-                            || tape.gru_back(row, state, gates, own, kept),
+                            || tape.gru_back(row, state, gates, recurrent, kept),
                         );
                     }
                     Cell::Lstm => {
@@ -157,13 +157,13 @@ impl Recurrent {
                 }
             }
             if frame > 0 {
-                let all = if self.cell == Cell::Gru { &own } else { &gates };
-                let own = &all[frame * windows * width..][..windows * width];
+                let all = if self.cell == Cell::Gru { &recurrent } else { &gates };
+                let frame_slopes = &all[frame * windows * width..][..windows * width];
                 let before = &mut slopes[(frame - 1) * windows * hidden..][..windows * hidden];
-                back.add_product(arch, own, before);
+                back.add_product(arch, frame_slopes, before);
             }
         }
-        let all = if self.cell == Cell::Gru { &own } else { &gates };
+        let all = if self.cell == Cell::Gru { &recurrent } else { &gates };
         let weight = match frames > 1 {
             true => {
                 let before = tape.states[..(frames - 1) * windows * hidden].to_vec();
@@ -191,7 +191,7 @@ impl Tape {
 
     /// $r = \sigma$, $z = \sigma$, $n = \tanh(a_n + r v_n)$, $h' = n + z (h - n)$.
     #[inline(always)]
-    fn gru(&mut self, row: usize, input: &[f32], own: &[f32], bias: &[f32]) {
+    fn gru(&mut self, row: usize, input: &[f32], recurrent: &[f32], bias: &[f32]) {
         let hidden = self.hidden;
         let (before, after) = self.states.split_at_mut(row * hidden);
         let state = &mut after[..hidden];
@@ -201,9 +201,9 @@ impl Tape {
         let (n, v) = rest.split_at_mut(hidden);
         let part = |x: &[f32], k: usize, i: usize| x[k * hidden + i];
         for i in 0..hidden {
-            r[i] = (part(input, 0, i) + (part(own, 0, i) + part(bias, 0, i))).sigmoid();
-            z[i] = (part(input, 1, i) + (part(own, 1, i) + part(bias, 1, i))).sigmoid();
-            v[i] = part(own, 2, i) + part(bias, 2, i);
+            r[i] = (part(input, 0, i) + (part(recurrent, 0, i) + part(bias, 0, i))).sigmoid();
+            z[i] = (part(input, 1, i) + (part(recurrent, 1, i) + part(bias, 1, i))).sigmoid();
+            v[i] = part(recurrent, 2, i) + part(bias, 2, i);
             n[i] = Real::tanh(part(input, 2, i) + r[i] * v[i]);
         }
         match last {
@@ -220,7 +220,7 @@ impl Tape {
         row: usize,
         state: &[f32],
         gates: &mut [f32],
-        own: &mut [f32],
+        recurrent: &mut [f32],
         kept: Option<&mut [f32]>,
     ) {
         let hidden = self.hidden;
@@ -229,7 +229,7 @@ impl Tape {
         let (n, v) = rest.split_at(hidden);
         let (dr, rest) = gates.split_at_mut(hidden);
         let (dz, dn) = rest.split_at_mut(hidden);
-        let (or, rest) = own.split_at_mut(hidden);
+        let (or, rest) = recurrent.split_at_mut(hidden);
         let (oz, on) = rest.split_at_mut(hidden);
         let (state, v, dn, on) =
             (&state[..hidden], &v[..hidden], &mut dn[..hidden], &mut on[..hidden]);
@@ -251,7 +251,7 @@ impl Tape {
 
     /// $c' = f c + i g$, $h' = o \tanh c'$.
     #[inline(always)]
-    fn lstm(&mut self, row: usize, input: &[f32], own: &[f32]) {
+    fn lstm(&mut self, row: usize, input: &[f32], recurrent: &[f32]) {
         let hidden = self.hidden;
         let state = &mut self.states[row * hidden..][..hidden];
         let (before, after) = self.memory.split_at_mut(row * 2 * hidden);
@@ -260,7 +260,7 @@ impl Tape {
         let (i, rest) = self.gates[row * 4 * hidden..][..4 * hidden].split_at_mut(hidden);
         let (f, rest) = rest.split_at_mut(hidden);
         let (g, o) = rest.split_at_mut(hidden);
-        let part = |k: usize, at: usize| input[k * hidden + at] + own[k * hidden + at];
+        let part = |k: usize, unit: usize| input[k * hidden + unit] + recurrent[k * hidden + unit];
         for k in 0..hidden {
             i[k] = part(0, k).sigmoid();
             f[k] = part(1, k).sigmoid();

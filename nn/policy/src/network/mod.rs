@@ -219,13 +219,13 @@ impl Network {
             let found = recurrent.backward(&tape, slope)?;
             // The gradient of this sum with respect to the gates is what was found.
             slopes = (gates * found.gates.clone().autodiff()).sum().backward();
-            let mut own = GradientsParams::new();
+            let mut layer_gradients = GradientsParams::new();
             match layer {
-                Layer::Gru(gru) => gru.register(found, &mut own),
-                Layer::Lstm(lstm) => lstm.register(found, &mut own),
+                Layer::Gru(gru) => gru.register(found, &mut layer_gradients),
+                Layer::Lstm(lstm) => lstm.register(found, &mut layer_gradients),
                 _ => {}
             }
-            all.accumulate(self, own);
+            all.accumulate(self, layer_gradients);
         }
         all.accumulate(self, GradientsParams::from_grads(slopes, self));
         Ok((all.grads(), value))

@@ -144,15 +144,15 @@ mod tests {
             let number = |k: usize| ((k * 7919) % 17) as f32 - 8.0;
             let weight: Vec<f32> = (0..inner * columns).map(number).collect();
             let x: Vec<f32> = (0..rows * inner).map(|k| number(k + 3)).collect();
-            let at = |i: usize, j: usize| weight[i * columns + j];
+            let weight_at = |i: usize, j: usize| weight[i * columns + j];
             // Whole numbers, so that no sum is rounded.
             let expected: Vec<f32> = (0..rows * columns)
                 .map(|k| {
                     let (row, j) = (k / columns, k % columns);
-                    2.0 + (0..inner).map(|i| x[row * inner + i] * at(i, j)).sum::<f32>()
+                    2.0 + (0..inner).map(|i| x[row * inner + i] * weight_at(i, j)).sum::<f32>()
                 })
                 .collect();
-            let turned: Vec<f32> = (0..inner * columns).map(|k| at(k % inner, k / inner)).collect();
+            let turned: Vec<f32> = (0..inner * columns).map(|k| weight_at(k % inner, k / inner)).collect();
             let ways =
                 [Packed::of(arch, &weight, columns), Packed::transposed(arch, &turned, columns)];
             for matrix in ways {

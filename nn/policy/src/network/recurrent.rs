@@ -64,15 +64,15 @@ impl Gru {
         let bias: Tensor<2> = bias.unsqueeze();
         let mut states: Vec<Tensor<2>> = Vec::with_capacity(frames);
         for input in inputs {
-            let own = match states.last() {
+            let recurrent = match states.last() {
                 Some(h) => h.clone().matmul(weight.clone()) + bias.clone(),
                 None => bias.clone().repeat_dim(0, input.dims()[0]),
             };
             let gates = sigmoid(
-                input.clone().narrow(1, 0, 2 * hidden) + own.clone().narrow(1, 0, 2 * hidden),
+                input.clone().narrow(1, 0, 2 * hidden) + recurrent.clone().narrow(1, 0, 2 * hidden),
             );
             let (r, z) = (gate(&gates, 0, hidden), gate(&gates, 1, hidden));
-            let n = (gate(&input, 2, hidden) + r * gate(&own, 2, hidden)).tanh();
+            let n = (gate(&input, 2, hidden) + r * gate(&recurrent, 2, hidden)).tanh();
             // (1 - z) n + z h
             let h = match states.last() {
                 Some(h) => n.clone() + z * (h.clone() - n),

@@ -56,14 +56,18 @@ pub(super) fn stored(directory: &Path, names: &[String]) -> Result<Stored, Strin
         if names.iter().any(|chosen| chosen == name) {
             let columns = first..first + len as usize;
             let elements = columns.map(|k| {
-                let draws_of_column = |chain: &Vec<Vec<f64>>| chain.iter().map(|draw| draw[k]).collect();
+                let draws_of_column =
+                    |chain: &Vec<Vec<f64>>| chain.iter().map(|draw| draw[k]).collect();
                 estimate(&all.iter().map(draws_of_column).collect::<Vec<Vec<f64>>>())
             });
             found.variables.push((name.to_owned(), elements.collect()));
         }
         first += len as usize;
     }
-    match names.iter().find(|name| !found.variables.iter().any(|(stored_name, _)| stored_name == *name)) {
+    match names
+        .iter()
+        .find(|name| !found.variables.iter().any(|(stored_name, _)| stored_name == *name))
+    {
         Some(name) => Err(say(&format!("`{name}` is not recorded"))),
         None => Ok(found),
     }
@@ -72,7 +76,8 @@ pub(super) fn stored(directory: &Path, names: &[String]) -> Result<Stored, Strin
 fn shares(run: &Value) -> Vec<(String, Vec<f64>)> {
     let all = run.get("coordinates").and_then(Value::as_array).into_iter().flatten();
     let name_and_shares = |coordinate: &Value| {
-        let shares = coordinate.get("centred")?.as_array()?.iter().filter_map(Value::as_f64).collect();
+        let shares =
+            coordinate.get("centred")?.as_array()?.iter().filter_map(Value::as_f64).collect();
         Some((coordinate.get("name")?.as_str()?.to_owned(), shares))
     };
     all.filter_map(name_and_shares).collect()

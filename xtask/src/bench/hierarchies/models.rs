@@ -105,7 +105,8 @@ fn truth_of(document: &Value) -> Result<Moments, String> {
         let means = array("mean").ok_or_else(|| format!("`{name}` has no `mean`"))?;
         let number_at = |key: &str, k: usize| array(key).and_then(|all| all.get(k)?.as_f64());
         let element = |k: usize| {
-            let mean = number_at("mean", k).ok_or_else(|| format!("`{name}` has a mean that is none"))?;
+            let mean =
+                number_at("mean", k).ok_or_else(|| format!("`{name}` has a mean that is none"))?;
             let error = |key: &str| number_at(key, k).unwrap_or(0.0);
             let (mean_error, sd_error) = (error("mean_error"), error("sd_error"));
             Ok(Truth { mean, mean_error, sd: number_at("sd", k), sd_error })
@@ -130,7 +131,9 @@ mod tests {
         let (how, truth) = truth_of(&document).expect("it is as it should be");
         assert_eq!(how, "closed form");
         let exact = |mean: f64, sd: Option<f64>| Truth { mean, mean_error: 0.0, sd, sd_error: 0.0 };
-        let truth_named = |name: &str| truth.iter().find(|(candidate, _)| candidate == name).expect(name).1.clone();
+        let truth_named = |name: &str| {
+            truth.iter().find(|(candidate, _)| candidate == name).expect(name).1.clone()
+        };
         assert_eq!(truth_named("x"), [exact(0.0, None), exact(1.0, Some(2.0))]);
         let expected = Truth { mean: 0.5, mean_error: 0.01, sd: Some(3.0), sd_error: 0.02 };
         assert_eq!(truth_named("y"), [expected]);

@@ -76,9 +76,13 @@ impl Distances {
             };
             let estimates: Vec<Vec<Estimate>> = runs.iter().map(of_run).collect();
             for (k, truth) in elements.iter().enumerate() {
-                let element_estimates: Vec<Option<&Estimate>> = estimates.iter().map(|all| all.get(k)).collect();
+                let element_estimates: Vec<Option<&Estimate>> =
+                    estimates.iter().map(|all| all.get(k)).collect();
                 let pairs = |pair_of: &dyn Fn(&Estimate) -> (f64, f64)| -> Vec<(f64, f64)> {
-                    element_estimates.iter().map(|e| e.map_or((f64::NAN, f64::NAN), pair_of)).collect()
+                    element_estimates
+                        .iter()
+                        .map(|e| e.map_or((f64::NAN, f64::NAN), pair_of))
+                        .collect()
                 };
                 let means = pairs(&|e| (e.mean, e.mean_error));
                 found.add(&means, (truth.mean, truth.mean_error), |f| {
@@ -104,7 +108,8 @@ impl Distances {
         let single = all.iter().map(far).fold(0.0, f64::max);
         self.beyond += all.iter().filter(|one| far(one) >= LARGEST).count();
         let value = all.iter().map(|(value, _)| value).sum::<f64>() / n;
-        let value_error = all.iter().map(|(_, value_error)| value_error * value_error).sum::<f64>().sqrt() / n;
+        let value_error =
+            all.iter().map(|(_, value_error)| value_error * value_error).sum::<f64>().sqrt() / n;
         let pooled = distance(value - truth, value_error.hypot(error));
         let (largest, largest_pooled) = places(self);
         *largest = largest.max(single);
@@ -154,7 +159,10 @@ impl Rates {
         let others = Writing::ALL.map(|writing| of_or_written(row, writing, mode));
         let medians = [rate(&others[0]), rate(&others[1])];
         let better = if medians[0] > medians[1] { &others[0] } else { &others[1] };
-        let ratios = default.iter().zip(better).map(|(default_run, other)| default_run.rate() / other.rate());
+        let ratios = default
+            .iter()
+            .zip(better)
+            .map(|(default_run, other)| default_run.rate() / other.rate());
         let ratio = median(ratios).unwrap_or(0.0);
         Self { default: rate(&default), others: medians, ratio }
     }
@@ -165,7 +173,8 @@ impl Rates {
 fn gain_and_cost(row: &Row, writing: Writing) -> (f64, f64) {
     let default = runs_of(row, writing, Mode::Default);
     let written = runs_of(row, writing, Mode::Written);
-    let ratios = default.iter().zip(written).map(|(default_run, other)| default_run.rate() / other.rate());
+    let ratios =
+        default.iter().zip(written).map(|(default_run, other)| default_run.rate() / other.rate());
     let all = |seconds: fn(&Run) -> f64| default.iter().map(|run| seconds(run)).sum::<f64>();
     // Times of some milliseconds each: differences of two may be below zero.
     let share = all(|run| run.learning).max(0.0) / all(|run| run.cpu);
@@ -200,9 +209,12 @@ fn bars(rows: &[Row]) -> String {
         let _ = writeln!(text, "- {said}: {verdict}; {found}");
     };
     let distances: Vec<Distances> = each(rows)
-        .map(|(row, writing)| Distances::of(&row.hierarchy.truth, &runs_of(row, writing, Mode::Default)))
+        .map(|(row, writing)| {
+            Distances::of(&row.hierarchy.truth, &runs_of(row, writing, Mode::Default))
+        })
         .collect();
-    let largest = |distance: fn(&Distances) -> f64| distances.iter().map(distance).fold(0.0, f64::max);
+    let largest =
+        |distance: fn(&Distances) -> f64| distances.iter().map(distance).fold(0.0, f64::max);
     let count = |number: fn(&Distances) -> usize| distances.iter().map(number).sum::<usize>();
     let expected = |n: usize| n as f64 * FALSE_ALARM;
     let (single, pooled, beyond) = (count(|d| d.single), count(|d| d.pooled), count(|d| d.beyond));
@@ -281,7 +293,8 @@ fn moments(rows: &[Row]) -> String {
             .map(String::as_str)
             .collect();
         others.sort_unstable();
-        let gone = row.integrated.iter().find(|(integrated_writing, _)| *integrated_writing == writing);
+        let gone =
+            row.integrated.iter().find(|(integrated_writing, _)| *integrated_writing == writing);
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} + {} | {:.2} / {:.2} | {:.2} / {:.2} | {diverged} | {} | {} | {} |",
@@ -432,7 +445,8 @@ mod tests {
     #[test]
     fn distances_are_in_errors_and_smaller_of_averages() {
         let row = row(3.0);
-        let d = Distances::of(&row.hierarchy.truth, &runs_of(&row, Writing::Centred, Mode::Default));
+        let d =
+            Distances::of(&row.hierarchy.truth, &runs_of(&row, Writing::Centred, Mode::Default));
         assert!((d.mean - 3.0).abs() < 1e-9 && d.pooled_mean < 1e-9, "{d:?}");
         // Both seeds have the second sd one error too large.
         assert!((d.sd - 1.0).abs() < 1e-9 && (d.pooled_sd - 2.0_f64.sqrt()).abs() < 1e-9, "{d:?}");
@@ -460,7 +474,8 @@ mod tests {
     fn errors_of_the_truth_count() {
         let mut row = row(4.5);
         row.hierarchy.truth[0].1[0].mean_error = 0.1;
-        let d = Distances::of(&row.hierarchy.truth, &runs_of(&row, Writing::Centred, Mode::Default));
+        let d =
+            Distances::of(&row.hierarchy.truth, &runs_of(&row, Writing::Centred, Mode::Default));
         assert!((d.mean - 4.5 / 2.0_f64.sqrt()).abs() < 1e-9, "{d:?}");
     }
 

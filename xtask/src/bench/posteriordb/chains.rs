@@ -50,7 +50,8 @@ pub(super) fn chains(directory: &Path) -> Result<Vec<Chain>, String> {
                 .ok_or_else(|| format!("{}: no header of a file of draws", path.display()))?,
         );
         let chain_end = ended.and_then(|all| all.get(number));
-        let seconds_of = |key: &str| chain_end.and_then(|chain_end| chain_end.get(key)?.as_f64()).unwrap_or(0.0);
+        let seconds_of =
+            |key: &str| chain_end.and_then(|chain_end| chain_end.get(key)?.as_f64()).unwrap_or(0.0);
         let seconds = seconds_of("warmup_seconds") + seconds_of("sampling_seconds");
         all.push(Chain { mean, sd, seconds });
     }

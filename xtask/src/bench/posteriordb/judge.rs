@@ -115,7 +115,8 @@ pub(in crate::bench) fn judge(summary: &Value, names: &[String]) -> Judged {
         judged.ess_tail = worse(judged.ess_tail, tail, f64::min);
         let entry_ess = worse(bulk, tail, f64::min);
         if entry_ess.is_nan() || entry_ess < least {
-            (least, judged.worst) = (if entry_ess.is_nan() { 0.0 } else { entry_ess }, name.to_owned());
+            (least, judged.worst) =
+                (if entry_ess.is_nan() { 0.0 } else { entry_ess }, name.to_owned());
         }
     }
     // Without draws, or without parameters, nothing is known.

@@ -192,8 +192,9 @@ impl Followed {
 
     /// As one object; with log densities for a page.
     pub(crate) fn to_json(&self, with_traces: bool) -> Value {
-        let ess =
-            |value_of: fn(&EssSoFar) -> f64| self.ess.as_ref().map_or(Value::Null, |e| number(value_of(e)));
+        let ess = |value_of: fn(&EssSoFar) -> f64| {
+            self.ess.as_ref().map_or(Value::Null, |e| number(value_of(e)))
+        };
         let chains: Vec<Value> = self
             .chains
             .iter()

@@ -74,7 +74,8 @@ impl Server {
             news: Condvar::new(),
         });
         let listener_state = Arc::clone(&shared);
-        let listen = move || listener.incoming().flatten().for_each(|stream| listener_state.take(stream));
+        let listen =
+            move || listener.incoming().flatten().for_each(|stream| listener_state.take(stream));
         let thread = std::thread::Builder::new().name("exmc-server".to_owned());
         thread.spawn(listen).map_err(cannot)?;
         Ok(Self { shared })

@@ -280,7 +280,9 @@ impl<'a> Writer<'a> {
                     if second {
                         operands[1] = Place::NONE;
                     }
-                    for operand in operands.iter_mut().filter(|candidate| **candidate != Place::NONE) {
+                    for operand in
+                        operands.iter_mut().filter(|candidate| **candidate != Place::NONE)
+                    {
                         *operand = self.read(*operand, k)?;
                     }
                     let [first, other] = self.results(code, operands);

@@ -185,7 +185,8 @@ impl Rewriter<'_> {
                         })
                         .collect(),
                     None => {
-                        let kept = from_axis.map_or(from.clone(), |from_axis| without(&from, from_axis));
+                        let kept =
+                            from_axis.map_or(from.clone(), |from_axis| without(&from, from_axis));
                         let value = self.new.reshape(value, kept);
                         vec![self.new.broadcast_to(value, &narrow); count]
                     }

@@ -140,7 +140,8 @@ impl Rewriter {
                 .input(name, *role, node.shape.clone(), node.dtype)
                 .expect("names are unique in the original"),
             op => {
-                let args: Vec<NodeId> = node.args.iter().map(|&arg| self.copy_with_factor(arg)).collect();
+                let args: Vec<NodeId> =
+                    node.args.iter().map(|&arg| self.copy_with_factor(arg)).collect();
                 self.apply(op.clone(), &args)
             }
         }

@@ -281,8 +281,10 @@ impl Assembler {
         let indexed = u8::from(matches!(second, Source::Memory { index: Some(_), .. }));
         // The registers' fourth bits and the second operand are stored inverted.
         let high = ((!(target >> 3) & 1) << 7) | ((!indexed & 1) << 6) | ((!far & 1) << 5) | e.map;
-        let middle =
-            (u8::from(e.wide) << 7) | ((!first & 15) << 3) | (u8::from(e.is_256_bit) << 2) | e.prefix;
+        let middle = (u8::from(e.wide) << 7)
+            | ((!first & 15) << 3)
+            | (u8::from(e.is_256_bit) << 2)
+            | e.prefix;
         self.bytes.extend([0xc4, high, middle, e.opcode]);
         self.operands(target, second, byte);
     }

@@ -290,7 +290,8 @@ impl Emitter {
         for &[a, b, c] in terms {
             self.cache.begin();
             self.cache.hold(Value::Equal(sum));
-            let factor = |emitter: &mut Self, line: *const Lanes| emitter.line(address(line)).half(0);
+            let factor =
+                |emitter: &mut Self, line: *const Lanes| emitter.line(address(line)).half(0);
             let c = factor(self, c);
             if b == one && a == one {
                 self.assembler.operate(ADD, sum, sum, c);

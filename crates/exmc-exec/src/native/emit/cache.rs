@@ -152,7 +152,9 @@ impl Cache {
     /// it.
     pub(super) fn overwrite_bytes(&mut self, address: Address, bytes: usize) {
         let (first, end) = (address.first, address.first + bytes);
-        let apart = |known: &Known| end <= known.address.first || known.address.first + self.longest <= first;
+        let apart = |known: &Known| {
+            end <= known.address.first || known.address.first + self.longest <= first
+        };
         self.known.retain(|known| known.address.moves != address.moves || apart(known));
     }
 }

@@ -97,7 +97,13 @@ impl Pages {
     /// An `Emitter` gave `entry` for these pages; the frame whose program it emitted lives, and so
     /// do its packed data, and nothing else refers to the elements that the program writes.
     #[inline]
-    pub(in crate::native) unsafe fn run(&self, entry: usize, first: usize, bytes: usize, rest: bool) {
+    pub(in crate::native) unsafe fn run(
+        &self,
+        entry: usize,
+        first: usize,
+        bytes: usize,
+        rest: bool,
+    ) {
         // SAFETY: the code follows the platform's convention and touches only places of the frame
         // that the caller vouches for, each inside of its region with all its elements, as `verify`
         // has checked.

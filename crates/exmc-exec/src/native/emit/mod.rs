@@ -111,7 +111,8 @@ pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
         }
         for v in 0..n.div_ceil(LANES) {
             let vector_of = |operand: &Operand| vector(operand, v);
-            let [out, a, mut b, c, d] = [&step.out, &step.a, &step.b, &step.c, &step.d].map(vector_of);
+            let [out, a, mut b, c, d] =
+                [&step.out, &step.a, &step.b, &step.c, &step.d].map(vector_of);
             let detail = match step.detail.as_deref() {
                 // Rows of the matrix, times all numbers of the other operand.
                 Some(&Detail::Matrix { columns }) => {
@@ -252,7 +253,9 @@ impl Routine for RunEmitted {
         }
         let full_vectors = span.len / LANES;
         // SAFETY: as above.
-        unsafe { pages.run(*entry, span.start * NUMBER, full_vectors * LINE, full_vectors < span.vectors) };
+        unsafe {
+            pages.run(*entry, span.start * NUMBER, full_vectors * LINE, full_vectors < span.vectors)
+        };
         for (code, sum) in sums {
             finish_emitted(s, span, *code, sum);
         }

@@ -180,7 +180,8 @@ impl Emitter {
             return self.lanes_of_singles(code, &values);
         }
         let product =
-            |emitter: &mut Self, x: Value, factor: Value, operand: &Operand, form: Form| match form {
+            |emitter: &mut Self, x: Value, factor: Value, operand: &Operand, form: Form| match form
+            {
                 Form::Parts => emitter.times_parts(x, operand),
                 _ => emitter.lanes_of_singles(Code::Mul, &[x, factor, x]),
             };

@@ -58,7 +58,8 @@ pub(super) fn needs(code: Code) -> usize {
 
 /// The accumulators of a sum: what each begins with, and whether every vector changes it.
 fn accumulators(code: Code, step: &Step) -> Vec<(Accumulator, bool)> {
-    let accumulator_at = |address: usize, initial: u64| Accumulator { address, initial, value: None };
+    let accumulator_at =
+        |address: usize, initial: u64| Accumulator { address, initial, value: None };
     let partial = |line: usize| step.c.first.addr() + LINE * line;
     let out = step.out.first.addr();
     match code {
@@ -112,8 +113,11 @@ impl Emitter {
 
     /// The registers of an accumulator, which instructions change in place.
     fn accumulator(&self, address: usize) -> Value {
-        let accumulator = self.accumulators.iter().find(|accumulator| accumulator.address == address);
-        accumulator.and_then(|accumulator| accumulator.value).expect("`begin_sums` made those of all sums")
+        let accumulator =
+            self.accumulators.iter().find(|accumulator| accumulator.address == address);
+        accumulator
+            .and_then(|accumulator| accumulator.value)
+            .expect("`begin_sums` made those of all sums")
     }
 
     /// Fresh registers for what a turn is over.

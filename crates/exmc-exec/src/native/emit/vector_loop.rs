@@ -105,7 +105,8 @@ impl Emitter {
         self.assembler.end_wide();
         self.assembler.end_counters();
         self.assembler.end();
-        (self.instruction_number, self.readers, self.in_loop, self.short) = (0, Vec::new(), false, false);
+        (self.instruction_number, self.readers, self.in_loop, self.short) =
+            (0, Vec::new(), false, false);
         start
     }
 
@@ -138,7 +139,9 @@ fn is_of_singles(item: &Item) -> bool {
 fn reads(step: &Step, operand: &Operand) -> bool {
     let keeps = matches!(step.detail.as_deref(), Some(Detail::Piece { .. }));
     (keeps && place(&step.out) == place(operand))
-        || [&step.a, &step.b, &step.c, &step.d].into_iter().any(|source| place(source) == place(operand))
+        || [&step.a, &step.b, &step.c, &step.d]
+            .into_iter()
+            .any(|source| place(source) == place(operand))
 }
 
 /// Who reads the result of instruction `k`. Registers of blocks mean nothing after the loop's body.

@@ -46,7 +46,8 @@ impl Emitter {
         {
             return None;
         }
-        self.inputs = ends.inputs.iter().map(|input| (input.to.addr(), input.len, input.from)).collect();
+        self.inputs =
+            ends.inputs.iter().map(|input| (input.to.addr(), input.len, input.from)).collect();
         self.inputs.sort_unstable();
         if self.position_of(ends.first.addr()).is_some() {
             self.inputs.clear();
@@ -90,7 +91,8 @@ impl Emitter {
 
     /// Where a number is that the instruction reads there: in the position, if it is a parameter.
     pub(super) fn origin(&self, address: Address) -> Address {
-        self.position_of(address.first).map_or(address, |(from, _)| Address::of_position(NUMBER * from))
+        self.position_of(address.first)
+            .map_or(address, |(from, _)| Address::of_position(NUMBER * from))
     }
 
     /// The scalar there, if it is a parameter.
@@ -239,7 +241,8 @@ impl<'a> Accesses<'a> {
         if address.is_multiple_of(LINE) {
             return line_accesses.iter().find_map(|access| f(*access));
         }
-        let mut both: Vec<_> = line_accesses.iter().chain(accesses_of(address / LINE + 1)).collect();
+        let mut both: Vec<_> =
+            line_accesses.iter().chain(accesses_of(address / LINE + 1)).collect();
         both.sort_by_key(|access| (access.by, matches!(access.how, How::Writes)));
         both.into_iter().find_map(|access| f(*access))
     }

@@ -138,7 +138,9 @@ impl Frame {
         let Resolved { inputs, program_entry, pages, outputs, first, .. } = &self.resolved;
         if let (Some(entry), Some(pages)) = (program_entry, pages.get()) {
             // SAFETY: as in `run_at_once`.
-            unsafe { pages.run_whole(*entry, &inputs.position(positions), &outputs.results(results)) };
+            unsafe {
+                pages.run_whole(*entry, &inputs.position(positions), &outputs.results(results))
+            };
         }
         // SAFETY: a narrow program's numbers and constants have lines of their own, which nothing
         // writes now.

@@ -244,7 +244,11 @@ impl BatchedNuts {
     /// In some lanes, the leaf becomes the proposal of the subtree.
     #[inline(always)]
     fn propose<S: Simd, const P: usize>(&mut self, s: S, lane_bits: u8, leaf_energy: S::Vector) {
-        let lane_bits = if planted(Fault::NeighboursLane) { lane_bits << 1 | lane_bits >> 3 } else { lane_bits };
+        let lane_bits = if planted(Fault::NeighboursLane) {
+            lane_bits << 1 | lane_bits >> 3
+        } else {
+            lane_bits
+        };
         let mask = lanes::<S>(s, lane_bits);
         let [Proposals { position, gradient, logp, energy }, _] = &mut self.proposals;
         put(s, mask, s.twice(&self.logps), logp);

@@ -114,8 +114,10 @@ impl BatchedSubtree {
             let turns = turning(s, all_leaves[0], all_leaves[1]) | left_and_first | last_and_right;
             let mask = lanes::<S>(s, goes_on);
             let before = [first_end, last_end];
-            first_end =
-                [s.select(mask, from_norm2, first_end[0]), s.select(mask, all_leaves[0], first_end[1])];
+            first_end = [
+                s.select(mask, from_norm2, first_end[0]),
+                s.select(mask, all_leaves[0], first_end[1]),
+            ];
             last_end[1] = s.select(mask, all_leaves[1], last_end[1]);
             // What those lanes take that end here is what they had before this join.
             let mut sums = [s.splat(0.0); P];

@@ -67,7 +67,9 @@ impl StuckDetector {
         }
         let path = search.best_path(density, state, &mut evaluations)?;
         let found = path.and_then(|path| place(density, path));
-        let Some((better_state, metric)) = found.filter(|(better_state, _)| better_state.logp >= better) else {
+        let Some((better_state, metric)) =
+            found.filter(|(better_state, _)| better_state.logp >= better)
+        else {
             self.in_vain += u32::from(reason == RestartReason::LowMode);
             return Ok(None);
         };
@@ -151,7 +153,9 @@ impl Search<'_> {
             let enough = match self.reason {
                 // The end of its way may be a corner that has none of the mass, where the walk ends
                 // or gets no further: one other path tells, more where the own has no end.
-                RestartReason::OnItsWay => number > 1 && elbo(&chain_path).is_finite() && has_ended(&chain_path),
+                RestartReason::OnItsWay => {
+                    number > 1 && elbo(&chain_path).is_finite() && has_ended(&chain_path)
+                }
                 RestartReason::LowMode => number > 1,
                 RestartReason::Still | RestartReason::TinySteps => false,
             };

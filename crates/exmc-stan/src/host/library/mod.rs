@@ -297,6 +297,7 @@ fn map3(call: &Call<'_>, f: fn(f64, f64, f64) -> f64) -> Result<Value, Fault> {
     }
     let element_at =
         |k: usize, i: usize| if call.args[k].shape().is_empty() { args[k][0] } else { args[k][i] };
-    let values = (0..len).map(|i| f(element_at(0, i), element_at(1, i), element_at(2, i))).collect();
+    let values =
+        (0..len).map(|i| f(element_at(0, i), element_at(1, i), element_at(2, i))).collect();
     Ok(Value::Reals(Numbers::new(shape, values)))
 }

@@ -294,8 +294,9 @@ fn hmm_probabilities(c: &Call<'_>) -> Result<Value, Fault> {
             // P(k now, next) = P(k now | past) gamma[k, next] / P(next | past), times P(next |
             // all).
             let now = &forward[step];
-            let next: Vec<f64> =
-                (0..states).map(|j| (0..states).map(|k| now[k] * gamma.element(k, j)).sum()).collect();
+            let next: Vec<f64> = (0..states)
+                .map(|j| (0..states).map(|k| now[k] * gamma.element(k, j)).sum())
+                .collect();
             let share = |j: usize| if next[j] > 0.0 { after[j] / next[j] } else { 0.0 };
             let shares: Vec<f64> = (0..states).map(share).collect();
             after = (0..states)
@@ -342,9 +343,11 @@ fn hmm_filter(c: &Call<'_>) -> Result<Vec<Vec<f64>>, Fault> {
             None => rho[k],
             Some(last) => (0..states).map(|j| last[j] * gamma.element(j, k)).sum(),
         };
-        let largest = (0..states).map(|k| log_omegas.element(k, step)).fold(f64::NEG_INFINITY, f64::max);
-        let mut now: Vec<f64> =
-            (0..states).map(|k| before(k) * m::exp(log_omegas.element(k, step) - largest)).collect();
+        let largest =
+            (0..states).map(|k| log_omegas.element(k, step)).fold(f64::NEG_INFINITY, f64::max);
+        let mut now: Vec<f64> = (0..states)
+            .map(|k| before(k) * m::exp(log_omegas.element(k, step) - largest))
+            .collect();
         let total: f64 = now.iter().sum();
         now.iter_mut().for_each(|x| *x /= total);
         forward.push(now);

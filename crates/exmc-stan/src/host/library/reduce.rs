@@ -215,8 +215,9 @@ fn dots(c: &Call<'_>, columns: bool, other: usize) -> Result<Value, Fault> {
         return Err(c.size("the arguments differ in size"));
     }
     let (outer, inner) = if columns { (a.columns, a.rows) } else { (a.rows, a.columns) };
-    let pick =
-        |m: &super::Matrix<'_>, o: usize, i: usize| if columns { m.element(i, o) } else { m.element(o, i) };
+    let pick = |m: &super::Matrix<'_>, o: usize, i: usize| {
+        if columns { m.element(i, o) } else { m.element(o, i) }
+    };
     let values = (0..outer).map(|o| (0..inner).map(|i| pick(&a, o, i) * pick(&b, o, i)).sum());
     Ok(Value::reals(values.collect()))
 }
@@ -242,7 +243,9 @@ fn quantile(c: &Call<'_>) -> Result<Value, Fault> {
     match c.arg(1)? {
         Value::Real(p) => quantile_at(*p).map(Value::Real),
         Value::Int(p) => quantile_at(*p as f64).map(Value::Real),
-        _ => c.reals(1)?.iter().map(|p| quantile_at(*p)).collect::<Result<_, _>>().map(Value::reals),
+        _ => {
+            c.reals(1)?.iter().map(|p| quantile_at(*p)).collect::<Result<_, _>>().map(Value::reals)
+        }
     }
 }
 

@@ -61,7 +61,9 @@ impl Tracer<'_> {
         let both_containers = a_type.rank() > 0 && b_type.rank() > 0;
         if !is_complex(a_type) && !is_complex(b_type) {
             match op {
-                BinaryOp::Multiply if both_containers => return Ok(self.product(a, a_type, b, b_type, value)),
+                BinaryOp::Multiply if both_containers => {
+                    return Ok(self.product(a, a_type, b, b_type, value));
+                }
                 BinaryOp::Divide if both_containers && *b_type == Type::Matrix => {}
                 BinaryOp::LeftDivide => {}
                 _ => return Ok(self.elementwise(op, a, b, value)),

@@ -175,7 +175,9 @@ impl<'p> Tracer<'p> {
                 let sensitivities = &row[n + i * s..n + (i + 1) * s];
                 let mut edges = Vec::with_capacity(s + 2);
                 if by_start {
-                    edges.extend(begin.iter().map(|id| *id as Id).zip(sensitivities.iter().copied()));
+                    edges.extend(
+                        begin.iter().map(|id| *id as Id).zip(sensitivities.iter().copied()),
+                    );
                 }
                 let offset = if by_start { n } else { 0 };
                 edges.extend(columns.iter().copied().zip(sensitivities[offset..].iter().copied()));

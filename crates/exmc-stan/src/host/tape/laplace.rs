@@ -128,7 +128,8 @@ fn without(value: &Value, places: &Value) -> (Value, Value) {
         (Value::Tuples(slots), Value::Tuples(places)) => {
             let pairs = slots.values.iter().zip(places.values.iter());
             let (values, marks) = pairs.map(|(slot, places)| without(slot, places)).unzip();
-            let tuples_of = |values: Vec<Value>| Value::Tuples(Numbers::new(slots.shape.clone(), values));
+            let tuples_of =
+                |values: Vec<Value>| Value::Tuples(Numbers::new(slots.shape.clone(), values));
             (tuples_of(values), tuples_of(marks))
         }
         (Value::Real(_), Value::Real(place)) if *place != 0.0 => {

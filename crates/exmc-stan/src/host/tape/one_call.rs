@@ -182,7 +182,8 @@ impl Building {
         let broken = |what: &dyn std::fmt::Display| {
             Fault::unsupported(format!("the derivative of `{name}`: {what}"))
         };
-        outputs.extend(differentiate(&mut graph, scalar, &wanted).map_err(|e| broken(&e.message()))?);
+        outputs
+            .extend(differentiate(&mut graph, scalar, &wanted).map_err(|e| broken(&e.message()))?);
         let source = FunctionSource { graph, outputs, parameters, dim };
         let function = compile_function(Executor::default(), &source).map_err(|e| broken(&e))?;
         let bound = function.bind(&|_| None).map_err(|e| broken(&e))?;
@@ -227,7 +228,9 @@ fn function(signature: &Signature) -> Result<Compiled, (Option<usize>, Fault)> {
         (unknown, refused(name, &error))
     })?;
     let scalar = building.contracted(output.node, "adjoint").map_err(|fault| (None, fault))?;
-    building.compile(signature.clone(), Vec::new(), scalar, Vec::new()).map_err(|fault| (None, fault))
+    building
+        .compile(signature.clone(), Vec::new(), scalar, Vec::new())
+        .map_err(|fault| (None, fault))
 }
 
 impl Building {

@@ -46,8 +46,8 @@ impl Marks {
     /// Makes room for addresses; loops inside of others touch few of a variable's elements each
     /// time.
     pub(in crate::lower) fn cover(&mut self, addresses: impl Iterator<Item = u32>) {
-        let (low, high) =
-            addresses.fold((u32::MAX, 0), |(low, high), address| (low.min(address), high.max(address)));
+        let (low, high) = addresses
+            .fold((u32::MAX, 0), |(low, high), address| (low.min(address), high.max(address)));
         if low > high {
             return;
         }

@@ -32,7 +32,8 @@ impl Lowering<'_> {
     ) -> LowerResult<Option<LaneValue>> {
         let [a, b] = args else { return Ok(None) };
         let (Some(a), Some(b)) = (self.stretch(a)?, self.stretch(b)?) else { return Ok(None) };
-        let (left, right) = (self.evaluate_outside(&a.variable)?, self.evaluate_outside(&b.variable)?);
+        let (left, right) =
+            (self.evaluate_outside(&a.variable)?, self.evaluate_outside(&b.variable)?);
         let ((value, _), source, within, (weights, row_of_lane), weight_ends) =
             match (left.0.is_known(), right.0.is_known()) {
                 (false, true) => (left, &a.variable, a.ends, right, b.ends),
@@ -51,7 +52,9 @@ impl Lowering<'_> {
             return Ok(None);
         };
         let lanes = self.lane_count();
-        let sound = fits(&within, extent) && fits(&weight_ends, known) && lengths(&within) == lengths(&weight_ends);
+        let sound = fits(&within, extent)
+            && fits(&weight_ends, known)
+            && lengths(&within) == lengths(&weight_ends);
         // What is wrong is reported where the parts are read as they are.
         if !sound || lanes * extent > MAX_ELEMENTS {
             return Ok(None);
@@ -65,7 +68,8 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let Some(numbers) = weights.as_known().map(reals) else { return Ok(None) };
-        let shared = !weights.lanes && within.iter().zip(&weight_ends).all(|e| e == (&within[0], &weight_ends[0]));
+        let shared = !weights.lanes
+            && within.iter().zip(&weight_ends).all(|e| e == (&within[0], &weight_ends[0]));
         let count = if shared { 1 } else { lanes };
         let mut padded = vec![0.0; count * extent];
         // Of each lane: where its part begins, and how many elements it has.

@@ -74,7 +74,8 @@ impl Lowering<'_> {
                     let value = this.read_whole(*id, body.span)?;
                     let Some(known) = value.as_known() else { return Ok(None) };
                     for (place, lane) in kept.iter().enumerate() {
-                        let lane_value = if value.lanes { lane_of(known, place) } else { known.clone() };
+                        let lane_value =
+                            if value.lanes { lane_of(known, place) } else { known.clone() };
                         table[*lane as usize].push(lane_value);
                     }
                 }

@@ -56,7 +56,8 @@ impl Lowering<'_> {
             self.enclosing.records.iter_mut().for_each(|record| record.steady.clear());
             match walked {
                 Err(Abort::Carried { level, variable: Some(variable), private: true })
-                    if level == loop_level && Arc::make_mut(&mut plan.private).insert(variable) => {}
+                    if level == loop_level && Arc::make_mut(&mut plan.private).insert(variable) => {
+                }
                 // Integers may be computed ahead.
                 Err(Abort::Carried { level, variable, .. }) if level == loop_level => {
                     break !variable.is_some_and(|variable| self.is_int(variable));

@@ -116,7 +116,10 @@ impl Alignment<'_> {
                 let Element::Of(node, offset) = *new else { return None };
                 let len = self.graph.shape(node).len();
                 let same = *found.get_or_insert((write, len)) == (write, len);
-                if s + 1 != t || !same || *places[k].get_or_insert(offset as usize) != offset as usize {
+                if s + 1 != t
+                    || !same
+                    || *places[k].get_or_insert(offset as usize) != offset as usize
+                {
                     return None;
                 }
                 mask[(step - 1) * size + k] = 1.0;
@@ -203,7 +206,8 @@ impl Alignment<'_> {
                     // Of few elements, no more is looked at than they are.
                     if MAX_CHANGED * range.len() < g.shape(node.args[0]).len() {
                         for position in range {
-                            let first = *index.get(position / inner)? as usize * inner + position % inner;
+                            let first =
+                                *index.get(position / inner)? as usize * inner + position % inner;
                             self.append(node.args[0], first..first + 1, found, depth + 1, sources)?;
                         }
                         return Some(());
@@ -232,7 +236,8 @@ impl Alignment<'_> {
                             let low = range.start.max(begin);
                             let high = range.end.min(begin + width);
                             if low < high {
-                                let arg_range = low - begin + block * width..high - begin + block * width;
+                                let arg_range =
+                                    low - begin + block * width..high - begin + block * width;
                                 self.append(arg, arg_range, found, depth + 1, sources)?;
                             }
                             begin += width;

@@ -24,7 +24,8 @@ impl Lowering<'_> {
             return Err(unsupported(span, "`map_rect` over a library function"));
         };
         let shared = self.evaluate(shared)?;
-        let shards = [self.evaluate(shard_parameters)?, self.evaluate(reals)?, self.evaluate(ints)?];
+        let shards =
+            [self.evaluate(shard_parameters)?, self.evaluate(reals)?, self.evaluate(ints)?];
         let counts = shards.each_ref().map(|value| value.shape(&self.sink.graph)[0]);
         let count = counts[0];
         if counts != [count; 3] {

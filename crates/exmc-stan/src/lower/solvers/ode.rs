@@ -187,8 +187,12 @@ impl<'p> Lowering<'p> {
 
         let environment = Environment::new(self.context.program);
         let full_program = self.context.host.program();
-        let mut inner =
-            Lowering::new(self.context.program, full_program, &environment, self.context.options.clone());
+        let mut inner = Lowering::new(
+            self.context.program,
+            full_program,
+            &environment,
+            self.context.options.clone(),
+        );
         inner.enclosing.nesting = self.enclosing.nesting + 1;
         let declare = |g: &mut Graph, name: &str, shape: Shape| {
             let input = g.input(name, Role::Parameter, shape, DType::Real);

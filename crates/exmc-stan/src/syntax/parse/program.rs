@@ -105,7 +105,9 @@ impl Parser<'_> {
             let label = format!("`{}` stands here", earlier.text());
             (format!("the block `{}` comes before `{}`", name.text(), earlier.text()), label)
         };
-        self.report(Diagnostic::error(Class::Syntax, span, message).label(place, label).help(BLOCKS));
+        self.report(
+            Diagnostic::error(Class::Syntax, span, message).label(place, label).help(BLOCKS),
+        );
     }
 
     /// A block after its keyword.
@@ -152,7 +154,10 @@ impl Parser<'_> {
             Err(Stop) => {
                 let stuck = self.position == before;
                 self.skip_statement();
-                if stuck && self.position == before && self.kind() != Kind::RightBrace && !self.at_block()
+                if stuck
+                    && self.position == before
+                    && self.kind() != Kind::RightBrace
+                    && !self.at_block()
                 {
                     self.advance();
                 }

@@ -118,7 +118,8 @@ impl Parser<'_> {
             }
         }
         let brackets_span = self.since(opening);
-        let sizes = Span { end: brackets_span.end.saturating_sub(u32::from(open == 0)), ..sizes_start };
+        let sizes =
+            Span { end: brackets_span.end.saturating_sub(u32::from(open == 0)), ..sizes_start };
         let sizes = self.sources.text(sizes).to_owned();
         let help = format!("write `array[{sizes}] {ty} {name};`");
         self.error_with_help(brackets_span, "an array's sizes stand before its type", help)

@@ -51,7 +51,7 @@ impl<R: Real> Scan<R> {
         let zeros = |count: usize| vec![R::default(); count];
         let log_decay = source.checkpoint.values(&format!("{name}.log_decay"));
         let places = (0..state).flat_map(|n| (0..inner).map(move |i| i * state + n));
-        let decay = places.map(|at| R::rounded(-libm::exp(f64::from(log_decay[at]))));
+        let decay = places.map(|index| R::rounded(-libm::exp(f64::from(log_decay[index]))));
         Self {
             sizes,
             norm: source.norm(&format!("{name}.norm")),

@@ -78,7 +78,8 @@ impl Order {
         for k in 0..operands.len() {
             let sources = &mut operands[k];
             sources.sort_by_key(|&operand| std::cmp::Reverse(registers[operand]));
-            let held = sources.iter().enumerate().map(|(before, &operand)| before + registers[operand]);
+            let held =
+                sources.iter().enumerate().map(|(before, &operand)| before + registers[operand]);
             registers[k] = held.max().unwrap_or(1);
             if needed[k] {
                 sources.iter().for_each(|&operand| users[operand].push(k));

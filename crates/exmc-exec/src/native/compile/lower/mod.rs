@@ -321,8 +321,9 @@ impl Lowering<'_> {
     /// The packed matrix that the value `k` reads.
     fn matrix(&mut self, k: usize, matrix: Matrix) -> Extra {
         let (precision, columns) = (self.precisions[k], matrix.columns);
-        let same =
-            |(known, known_precision, _): &&(Matrix, Precision, usize)| (*known, *known_precision) == (matrix, precision);
+        let same = |(known, known_precision, _): &&(Matrix, Precision, usize)| {
+            (*known, *known_precision) == (matrix, precision)
+        };
         if let Some(&(_, _, offset)) = self.matrices.iter().find(same) {
             return Extra::Matrix { offset, columns };
         }
@@ -368,7 +369,17 @@ impl Lowering<'_> {
         let block = block.min(n.next_multiple_of(LANES).max(LANES));
         let single = (1..=LANES).contains(&n);
         let (body, extras, slots) = (Vec::new(), Vec::new(), Vec::new());
-        let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, sink_elements: 0, slots };
+        let stage = Loop {
+            n,
+            block,
+            body,
+            extras,
+            registers: 0,
+            single,
+            shards: 1,
+            sink_elements: 0,
+            slots,
+        };
         let fused = fuse(self.values, members, &self.ready);
         let members_set = members.iter().copied().collect();
         let mut builder = Builder { stage, members: members_set, precision: Precision::F64 };

@@ -125,7 +125,8 @@ impl Assembler {
     /// The jump ends here.
     pub(in crate::native::emit) fn land(&mut self, jump: Jump) {
         let Jump(displacement) = jump;
-        let far = i32::try_from(self.bytes.len() - displacement - 4).expect("a loop's body is short");
+        let far =
+            i32::try_from(self.bytes.len() - displacement - 4).expect("a loop's body is short");
         self.bytes[displacement..displacement + 4].copy_from_slice(&far.to_le_bytes());
     }
 }

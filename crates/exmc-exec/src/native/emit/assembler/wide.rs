@@ -79,7 +79,10 @@ impl Assembler {
         byte: Option<u8>,
         mask: u8,
     ) {
-        debug_assert!(e.is_256_bit && !self.singles, "there are no others in loops over whole vectors");
+        debug_assert!(
+            e.is_256_bit && !self.singles,
+            "there are no others in loops over whole vectors"
+        );
         let (third, fourth) = match second {
             Source::Register(register) => ((register >> 3) & 1, register >> 4),
             Source::Memory { index, .. } => (0, u8::from(index.is_some())),

@@ -71,7 +71,9 @@ impl Verifier<'_> {
                         let start = term.place.offset as usize;
                         match term.place.region {
                             Region::Arena => self.arena.contains(&(start..start + padded))?,
-                            _ => self.shared.contains(&(start * HALVES..(start + padded) * HALVES))?,
+                            _ => self
+                                .shared
+                                .contains(&(start * HALVES..(start + padded) * HALVES))?,
                         }
                         self.spoil(place, padded)?;
                     }
@@ -128,11 +130,13 @@ impl Verifier<'_> {
         let states: Vec<Range<usize>> = scan_loop.starts.iter().map(|m| written(m, 1)).collect();
         self.scopes.push(Scope::new(from));
         for m in &scan_loop.reads {
-            self.copy(m, scan_loop.length).map_err(|why| format!("row {} to {}: {why}", m.from, m.to))?;
+            self.copy(m, scan_loop.length)
+                .map_err(|why| format!("row {} to {}: {why}", m.from, m.to))?;
         }
         self.stages(&scan_loop.body)?;
         for m in &scan_loop.writes {
-            self.copy(m, scan_loop.length).map_err(|why| format!("{} to {}: {why}", m.from, m.to))?;
+            self.copy(m, scan_loop.length)
+                .map_err(|why| format!("{} to {}: {why}", m.from, m.to))?;
         }
         if let Some(mut scope) = self.scopes.pop() {
             let is_state = |range: &Range<usize>| {

@@ -48,7 +48,11 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn instruction(&mut self, loop_state: &mut InLoop<'_, '_>, i: &Instruction) -> Result<(), String> {
+    fn instruction(
+        &mut self,
+        loop_state: &mut InLoop<'_, '_>,
+        i: &Instruction,
+    ) -> Result<(), String> {
         let stage = loop_state.stage;
         let extra = i.extra.map(|k| &stage.extras[k as usize]);
         let is_single = i.precision == Precision::F32;
@@ -117,7 +121,12 @@ impl Verifier<'_> {
     }
 
     /// An operand of which element k is read for element k of the loop.
-    fn lane(&mut self, loop_state: &InLoop<'_, '_>, place: Place, single: bool) -> Result<(), String> {
+    fn lane(
+        &mut self,
+        loop_state: &InLoop<'_, '_>,
+        place: Place,
+        single: bool,
+    ) -> Result<(), String> {
         let stage = loop_state.stage;
         let per_vector = if single && place.step != 0 { SINGLES } else { LANES };
         let len = if place.stream { stage.n } else { stage.n.min(stage.block) };
@@ -346,7 +355,8 @@ impl Pieces {
         // A register may have been an earlier array's, too, which was read before.
         let last = self.arrays.iter_mut().rfind(|array| array.place == place);
         if let Some(array) = last.filter(|array| !array.is_read) {
-            let overlaps = |piece: &Range<usize>| piece.start < range.end && range.start < piece.end;
+            let overlaps =
+                |piece: &Range<usize>| piece.start < range.end && range.start < piece.end;
             if !array.pieces.iter().any(overlaps) {
                 array.pieces.push(range);
                 return (array.by, true);

@@ -141,7 +141,8 @@ unsafe fn add_run<S: Simd>(
     from: usize,
     len: usize,
 ) {
-    let full_vectors = if step == 0 || planted(Fault::GradientGatherOverwrites) { 0 } else { len / LANES };
+    let full_vectors =
+        if step == 0 || planted(Fault::GradientGatherOverwrites) { 0 } else { len / LANES };
     for v in 0..full_vectors {
         // SAFETY: the caller vouches for the elements.
         let terms = load!(s, (unsafe { values.add(from) }, LANES), v);

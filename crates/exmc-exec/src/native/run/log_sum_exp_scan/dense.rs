@@ -56,8 +56,10 @@ impl<const K: usize> Rows<K> {
         let (mut mantissas, mut exponents, mut depths) = ([[0.0; K]; K], [0.0; K], [0.0; K]);
         for k in 0..K {
             let row_exponents = &known[1][K * k..K * (k + 1)];
-            let largest = row_exponents.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a });
-            let smallest = row_exponents.iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
+            let largest =
+                row_exponents.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a });
+            let smallest =
+                row_exponents.iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
             let near = largest - smallest < f64::from(MAX_EXPONENT_GAP) && largest.abs() < 1e15;
             if !near {
                 return None;

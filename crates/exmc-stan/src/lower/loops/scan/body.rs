@@ -497,14 +497,17 @@ impl<'a> StepBody<'a> {
 
     /// The number of the carry of a state, if it is one.
     pub(super) fn carry_of_state(&self, id: VariableId) -> Option<usize> {
-        self.carries.iter().position(|(what, _)| matches!(what, Carry::State(state) if *state == id))
+        self.carries
+            .iter()
+            .position(|(what, _)| matches!(what, Carry::State(state) if *state == id))
     }
 
     fn input(&mut self, id: NodeId) -> Option<Laid> {
         if self.steps.reads.contains_key(&id) {
             return self.late_read(id);
         }
-        let (variable, _) = self.steps.states.iter().find(|(_, placeholder)| **placeholder == id)?;
+        let (variable, _) =
+            self.steps.states.iter().find(|(_, placeholder)| **placeholder == id)?;
         let node = match self.states.get(variable) {
             Some(node) => *node,
             None => {

@@ -62,7 +62,11 @@ impl StepBody<'_> {
         rows.dedup();
         let (count, lanes_per_step) = (rows.len(), read.steps.len().checked_div(rows.len())?);
         let even = lanes_per_step > 0
-            && read.steps.chunks(lanes_per_step).zip(&rows).all(|(lanes, s)| lanes.iter().all(|l| l == s));
+            && read
+                .steps
+                .chunks(lanes_per_step)
+                .zip(&rows)
+                .all(|(lanes, s)| lanes.iter().all(|l| l == s));
         if !even || lanes_per_step * count != read.steps.len() {
             return None;
         }
@@ -88,7 +92,8 @@ impl StepBody<'_> {
             let elements = self.late.get(&read.variable)?;
             // A step counts from 0, a writer from 1.
             let is_before = by != 0 && by <= step;
-            let (node, place) = if is_before { elements.after[index] } else { elements.before[index] };
+            let (node, place) =
+                if is_before { elements.after[index] } else { elements.before[index] };
             let element = self.element(node, place)?;
             origins.push(match is_before && self.depends(element.base) {
                 true => Origin::LowerResult((step + 1 - by) as usize, element),
@@ -211,10 +216,12 @@ impl StepBody<'_> {
                 let row_origins = &origins[row * each + begin..row * each + k];
                 row_origins.iter().map(|origin| origin.written()).collect()
             };
-            let all: Vec<Vec<Element>> = list.iter().filter_map(|row_index| row(*row_index)).collect();
+            let all: Vec<Vec<Element>> =
+                list.iter().filter_map(|row_index| row(*row_index)).collect();
             let index = Repeats::of(all.iter().map(Vec::as_slice)).filter(|index| {
                 let same = |((depth, position), element): (&(usize, usize), &Element)| {
-                    part_starts.get(&(*depth, index.first[index.class_of[*position]])) == Some(element)
+                    part_starts.get(&(*depth, index.first[index.class_of[*position]]))
+                        == Some(element)
                 };
                 part_starts.iter().all(same)
             });
@@ -224,7 +231,9 @@ impl StepBody<'_> {
                 let place = |position: usize| chosen.iter().position(|first| *first == position);
                 part_starts = part_starts
                     .into_iter()
-                    .filter_map(|((depth, position), e)| place(position).map(|position| ((depth, position), e)))
+                    .filter_map(|((depth, position), e)| {
+                        place(position).map(|position| ((depth, position), e))
+                    })
                     .collect();
             }
             let narrow = chosen.len();
@@ -300,7 +309,8 @@ impl StepBody<'_> {
             .map(|(_, step)| step)
             .collect();
         let is_complete = |row: &[Option<Element>]| row.iter().all(Option::is_some);
-        if chain.table.chunks(width).any(|row| !is_complete(row) && row.iter().any(Option::is_some)) {
+        if chain.table.chunks(width).any(|row| !is_complete(row) && row.iter().any(Option::is_some))
+        {
             return None;
         }
         let elements: Vec<Element> = chain.table.iter().flatten().copied().collect();

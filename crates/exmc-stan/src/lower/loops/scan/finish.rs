@@ -235,8 +235,12 @@ impl StepBody<'_> {
                         Part::Of(total)
                     }
                 };
-                if reduction == Reduction::Sum { &mut outputs.terms } else { &mut outputs.required }
-                    .push(part);
+                if reduction == Reduction::Sum {
+                    &mut outputs.terms
+                } else {
+                    &mut outputs.required
+                }
+                .push(part);
             }
         }
         outputs.stacked = totals;
@@ -289,7 +293,8 @@ impl StepBody<'_> {
                 node = self.body.select(mask, node, zero);
             }
             let output = outputs.stack(node);
-            let places = places.iter().zip(in_output).map(|((_, a), position)| (*a, position)).collect();
+            let places =
+                places.iter().zip(in_output).map(|((_, a), position)| (*a, position)).collect();
             outputs.written.push(Written { variable: id, places, output });
         }
         Some(())

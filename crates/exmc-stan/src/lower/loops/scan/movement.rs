@@ -60,7 +60,8 @@ impl Repeats {
             class_of[k] = first.len() - 1;
         }
         let holds = |row: &[Element]| (0..row.len()).all(|k| row[k] == row[first[class_of[k]]]);
-        (first.len() < class_of.len() && rows.into_iter().all(holds)).then_some(Self { first, class_of })
+        (first.len() < class_of.len() && rows.into_iter().all(holds))
+            .then_some(Self { first, class_of })
     }
 }
 
@@ -146,7 +147,9 @@ impl StepBody<'_> {
             return None;
         }
         if !self.is_movement(id) {
-            return Some(Rc::new((0..len as u32).map(|offset| Element { base: id, offset }).collect()));
+            return Some(Rc::new(
+                (0..len as u32).map(|offset| Element { base: id, offset }).collect(),
+            ));
         }
         let node = self.g.node(id).clone();
         let found = match &node.op {
@@ -219,7 +222,9 @@ impl StepBody<'_> {
                 }
             };
             places.push(match known {
-                Some((layout, each)) => Some(*self.layout(layout).get(*offset as usize / each.max(1))?),
+                Some((layout, each)) => {
+                    Some(*self.layout(layout).get(*offset as usize / each.max(1))?)
+                }
                 None => None,
             });
         }
@@ -317,7 +322,8 @@ impl StepBody<'_> {
                 row.push(match &numbers[base] {
                     None => Place::Outside,
                     Some((number, size, layout)) => {
-                        let (base_row, position) = (*offset as usize / size, *offset as usize % size);
+                        let (base_row, position) =
+                            (*offset as usize / size, *offset as usize % size);
                         if layout.get(base_row) != Some(step) {
                             return None;
                         }
@@ -358,7 +364,8 @@ impl StepBody<'_> {
         if let Place::Of(number, 0) = pattern[0] {
             let node = bases[number as usize].node;
             let is_whole = self.body.shape(node).len() == each
-                && (pattern.iter().zip(0..)).all(|(place, offset)| *place == Place::Of(number, offset));
+                && (pattern.iter().zip(0..))
+                    .all(|(place, offset)| *place == Place::Of(number, offset));
             if is_whole {
                 return Some(self.reshaped(node, wanted));
             }
@@ -438,7 +445,8 @@ impl StepBody<'_> {
         let (distinct, width) = (index.first.len(), index.class_of.len());
         let each = width / distinct.max(1);
         let is = |expected: &dyn Fn(usize) -> usize| {
-            each * distinct == width && index.class_of.iter().enumerate().all(|(k, place)| *place == expected(k))
+            each * distinct == width
+                && index.class_of.iter().enumerate().all(|(k, place)| *place == expected(k))
         };
         let wide = if is(&|k| k % distinct) {
             let row = self.reshaped(node, Shape::from([distinct]));
@@ -489,7 +497,8 @@ impl StepBody<'_> {
 
     /// Elements of nodes outside of the scan, under a shape.
     pub(super) fn outer_elements(&mut self, list: &[Element], shape: &[usize]) -> Option<NodeId> {
-        let number = |e: &Element| self.g.as_constant(e.base).map(|t| t.values()[e.offset as usize]);
+        let number =
+            |e: &Element| self.g.as_constant(e.base).map(|t| t.values()[e.offset as usize]);
         if let Some(numbers) = list.iter().map(number).collect::<Option<Vec<f64>>>() {
             let int = list.iter().all(|e| self.g.node(e.base).dtype == DType::Int);
             return Some(constant_of(self.g, shape, numbers, int));
