@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::install::{Makefile, replace};
+use crate::install::Makefile;
 
 /// The version of BridgeStan whose interface the library has.
 pub const VERSION: &str = "2.9.0";
@@ -67,16 +67,10 @@ pub fn install(folder: &Path, image: &Path, library: &Path) -> io::Result<PathBu
         let text = format!("cannot read the library `{}`: {error}", library.display());
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
-    makefile().install(folder, &["bin", "lib", "make", "src"])?;
-    for (from, to) in
-        [(image, folder.join("bin/stanc")), (library, folder.join("lib").join(LIBRARY))]
-    {
-        replace(&to, |part| fs::copy(from, part).map(|_| ()))?;
-    }
-    for place in [folder.to_owned(), folder.join("src")] {
-        fs::write(place.join("bridgestan.h"), HEADER)?;
-    }
-    folder.canonicalize()
+    let place = format!("lib/{LIBRARY}");
+    let copies = [(image, "bin/stanc"), (library, place.as_str())];
+    let texts = ["bridgestan.h", "src/bridgestan.h"].map(|place| (place, HEADER));
+    makefile().install(folder, &["bin", "lib", "make", "src"], &copies, &texts)
 }
 
 /// Whether a path is that of a file that may be read.

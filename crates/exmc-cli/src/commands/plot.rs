@@ -18,7 +18,7 @@ use crate::display::{put, put_json, say};
 use crate::evidence;
 use crate::failure::{Exit, Failure};
 use crate::likelihood::{LOG_LIK, Likelihood};
-use crate::replicated::{Replicated, try_replicated};
+use crate::replicated::{Replicated, Replications, try_replicated};
 use crate::report::JSON_VERSION;
 
 /// Draw a figure of a stored run, in the terminal or into a file
@@ -397,7 +397,14 @@ fn replications(args: &PlotArgs, stored: &StoredRun) -> Result<Replicated, Failu
             observed_and_predicted(directory, &stored.posterior, name, observed)?;
         return Ok(Replicated { name: name.clone(), observed, predicted });
     }
-    let all = try_replicated(directory, stored)?;
+    let Replications { all, left_out } = try_replicated(directory, stored)?;
+    if let Some(left_out) = left_out {
+        if args.kind == Kind::LooPit {
+            let message = format!("LOO-PIT takes a replication at every draw, but {left_out}");
+            return Err(Failure::new(Exit::Model, message));
+        }
+        say(&format!("note: {left_out}"));
+    }
     let known: Vec<String> = all.iter().map(|own| own.name.clone()).collect();
     all.into_iter().find(|own| own.name == *name).ok_or_else(|| {
         let message = format!("`{name}` is not what the run's model observes");
