@@ -1,7 +1,8 @@
 //! A sampled run -> files of other programs, opened by ArviZ (both generations), xarray, pandas,
 //! polars and CmdStanPy.
 //!
-//! The script `crates/exmc-files/tests/open_with_arviz.py` compares every number that they read.
+//! The script `crates/exmc-files/tests/open_with_arviz.py` compares every number that they read, and
+//! `az.loo` with `exmc loo`.
 
 use std::path::Path;
 use std::process::Command;
@@ -42,6 +43,21 @@ generated quantities {
 
 const DATA: &str =
     r#"{"N": 8, "y": [28, 8, -3, 7, -1, 1, 18, 12], "sigma": [15, 10, 16, 11, 9, 11, 10, 18]}"#;
+
+/// A program that records no log likelihoods: they are computed from its statements on `y` and on
+/// `k`.
+const PLAIN: &str = "\
+data { int N; vector[N] x; vector[N] y; array[N] int k; }
+parameters { real a; real b; real<lower=0> s; }
+model {
+  a ~ normal(0, 2); b ~ normal(0, 2); s ~ exponential(1);
+  y ~ student_t(4, a + b * x, s);
+  for (n in 1:N) target += poisson_log_lpmf(k[n] | b + 0.1 * x[n]);
+}
+";
+
+const PLAIN_DATA: &str = r#"{"N": 10, "x": [-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5],
+    "y": [-1.2, -1.1, 0.3, 0.2, 0.4, 1.1, 1.9, 1.6, 7.5, 3.1], "k": [1, 3, 2, 0, 4, 2, 5, 1, 9, 4]}"#;
 
 /// Samples, exports and opens the files; `python` has the packages, else they are installed into
 /// an environment of cargo's target folder.
@@ -90,6 +106,12 @@ pub(crate) fn files(python: Option<&str>) -> Result<(), String> {
         ))?;
     }
     exmc("export run --out csv")?;
+    write("plain.stan", PLAIN)?;
+    write("plain-data.json", PLAIN_DATA)?;
+    exmc("sample plain.stan --data plain-data.json --out plain --draws 500 -q --seed 5")?;
+    exmc("export plain --format netcdf --out plain.nc")?;
+    let loo = Command::new(&program).current_dir(&folder).args(["loo", "plain", "--json"]).output();
+    write("plain-loo.json", &String::from_utf8_lossy(&loo.map_err(|e| e.to_string())?.stdout))?;
     let script = root().join("crates/exmc-files/tests/open_with_arviz.py");
     let open =
         |python: &str| run(Command::new(python).arg("-W").arg("ignore").arg(&script).arg(&folder));

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::install::{Makefile, replace};
+use crate::install::Makefile;
 
 /// The version of BridgeStan whose interface the library has.
 pub const VERSION: &str = "2.9.0";
@@ -27,9 +27,9 @@ pub(crate) fn template(stanc: &Path) -> PathBuf {
 
 /// Where the library lies that came with a program exmc: beside it, or in `lib` beside its folder.
 pub fn library_of(image: &Path) -> Option<PathBuf> {
-    let own = image.parent()?;
-    let mut places = vec![own.join(LIBRARY), own.join("lib").join(LIBRARY)];
-    places.extend(own.parent().map(|above| above.join("lib").join(LIBRARY)));
+    let folder = image.parent()?;
+    let mut places = vec![folder.join(LIBRARY), folder.join("lib").join(LIBRARY)];
+    places.extend(folder.parent().map(|above| above.join("lib").join(LIBRARY)));
     places.into_iter().find(|place| place.is_file())
 }
 
@@ -67,16 +67,10 @@ pub fn install(folder: &Path, image: &Path, library: &Path) -> io::Result<PathBu
         let text = format!("cannot read the library `{}`: {error}", library.display());
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
-    makefile().install(folder, &["bin", "lib", "make", "src"])?;
-    for (from, to) in
-        [(image, folder.join("bin/stanc")), (library, folder.join("lib").join(LIBRARY))]
-    {
-        replace(&to, |part| fs::copy(from, part).map(|_| ()))?;
-    }
-    for place in [folder.to_owned(), folder.join("src")] {
-        fs::write(place.join("bridgestan.h"), HEADER)?;
-    }
-    folder.canonicalize()
+    let place = format!("lib/{LIBRARY}");
+    let copies = [(image, "bin/stanc"), (library, place.as_str())];
+    let texts = ["bridgestan.h", "src/bridgestan.h"].map(|place| (place, HEADER));
+    makefile().install(folder, &["bin", "lib", "make", "src"], &copies, &texts)
 }
 
 /// Whether a path is that of a file that may be read.

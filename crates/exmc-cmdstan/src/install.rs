@@ -93,15 +93,27 @@ impl Makefile {
         )
     }
 
-    /// Writes it into a folder, which is made with its parts where they are not there.
+    /// Writes it into a folder, which is made with its parts where they are not there, with copies
+    /// of files and with texts at their places; returns the folder's absolute path.
     ///
     /// # Errors
     /// When the folder holds something that is not ours, or cannot be written.
-    pub(crate) fn install(&self, folder: &Path, parts: &[&str]) -> io::Result<()> {
+    pub(crate) fn install(
+        &self,
+        folder: &Path,
+        parts: &[&str],
+        copies: &[(&Path, &str)],
+        texts: &[(&str, &str)],
+    ) -> io::Result<PathBuf> {
         fresh_folder(folder, self.name, self.mark)?;
         parts.iter().try_for_each(|part| fs::create_dir_all(folder.join(part)))?;
         // First, so that the folder is known as ours should what follows be cut short.
-        fs::write(folder.join(self.name), self.text())
+        fs::write(folder.join(self.name), self.text())?;
+        for (from, to) in copies {
+            replace(&folder.join(to), |part| fs::copy(from, part).map(|_| ()))?;
+        }
+        texts.iter().try_for_each(|(to, text)| fs::write(folder.join(to), text))?;
+        folder.canonicalize()
     }
 }
 
@@ -145,18 +157,19 @@ fn makefile() -> Makefile {
 /// # Errors
 /// When the folder holds something else, or cannot be written.
 pub fn install(folder: &Path, image: &Path) -> io::Result<PathBuf> {
-    makefile().install(folder, &["bin", "examples/bernoulli", "make"])?;
-    let program = folder.join("bin/exmc");
-    replace(&program, |part| fs::copy(image, part).map(|_| ()))?;
+    let texts = [
+        ("examples/bernoulli/bernoulli.stan", BERNOULLI),
+        ("examples/bernoulli/bernoulli.data.json", BERNOULLI_DATA),
+    ];
+    let parts = ["bin", "examples/bernoulli", "make"];
+    let home = makefile().install(folder, &parts, &[(image, "bin/exmc")], &texts)?;
+    let program = home.join("bin/exmc");
     for tool in TOOLS {
-        replace(&folder.join("bin").join(tool), |part| {
+        replace(&home.join("bin").join(tool), |part| {
             fs::hard_link(&program, part).or_else(|_| fs::copy(&program, part).map(|_| ()))
         })?;
     }
-    let example = folder.join("examples/bernoulli");
-    fs::write(example.join("bernoulli.stan"), BERNOULLI)?;
-    fs::write(example.join("bernoulli.data.json"), BERNOULLI_DATA)?;
-    folder.canonicalize()
+    Ok(home)
 }
 
 /// Whether a folder may be written to: it is empty, is not there, or its makefile has our mark.

@@ -48,6 +48,8 @@ pub struct Fit<'a> {
     pub aside: Vec<String>,
     /// Predictive checks, each with a name.
     pub checks: Vec<(String, Predictive)>,
+    /// What the predictive checks leave out, as a sentence.
+    pub checks_note: Option<String>,
     /// Leave-one-out cross-validation.
     pub loo: Option<Loo>,
     /// Draws of parameters from the prior; none where it was not asked for.

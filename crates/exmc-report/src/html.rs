@@ -138,7 +138,11 @@ fn one_fit(out: &mut String, fit: &Fit, (k, several): (usize, bool), comparison:
         section("Health of the sampler", &health);
     }
     section("Prior and posterior", &images(prior_figures(fit), "prior"));
-    section("Predictive checks", &images(check_figures(fit), "check"));
+    let note = fit.checks_note.iter().map(|note| format!("<p>{}</p>\n", escaped(note)));
+    section(
+        "Predictive checks",
+        &(note.collect::<String>() + &images(check_figures(fit), "check")),
+    );
     let loo = loo_text(fit) + &images(loo_figures(fit), "loo") + comparison;
     section("Leave-one-out cross-validation", &loo);
     section("How to reproduce", &reproduce(fit));

@@ -92,6 +92,7 @@ fn page_without(n: usize, aside: &[&str]) -> String {
         }),
         aside: aside.iter().map(|name| (*name).to_owned()).collect(),
         checks: vec![("y_rep".to_owned(), check.clone())],
+        checks_note: Some("2 draws of y < 0 are left out".to_owned()),
         loo: Some(Loo {
             elpd: (-12.25, 1.5),
             p: 1.1,
@@ -196,6 +197,7 @@ fn the_page_says_what_happened() {
         "density -12.2 (standard error 1.5)",
         "1 of 3 observations have a Pareto k above 0.7",
         "Rootogram: y_rep",
+        "Predictive checks</h2>\n<p>2 draws of y &lt; 0 are left out</p>",
         "y_obs (obs) depends on y",
     ] {
         assert!(page.contains(said), "{said}");

@@ -69,7 +69,7 @@ pub use exmc_diagnose as diagnose;
 pub use exmc_infer::SamplerConfig;
 pub use exmc_model::{Model, ModelBuilder, distributions};
 pub use fit::{
-    Cancel, Fit, FitSummary, Monitor, MonitoredDraw, Status, TimeLimit, Verdict, fit_many, sample,
-    sample_monitored,
+    Cancel, FailedDraw, Fit, FitSummary, Monitor, MonitoredDraw, NewData, Outcomes, Status,
+    TimeLimit, Verdict, fit_many, sample, sample_monitored,
 };
 pub use stan::StanProgram;

@@ -7,6 +7,7 @@ mod interpreted;
 mod numbers;
 mod observations;
 mod replicated;
+mod statements;
 mod values;
 pub(crate) mod without;
 
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use exmc_model::{MARGINALISE, RECENTRE};
 use exmc_stan::check::check;
-use exmc_stan::data::{DataErrors, read_data, read_inits};
+use exmc_stan::data::{self, DataErrors, read_data_of_files, read_inits};
 use exmc_stan::host::{self, Environment, Settings};
 use exmc_stan::lower::{self, LoopReport, StanLowered, print_loops};
 use exmc_stan::report::render;
@@ -32,13 +33,11 @@ pub use exmc_stan::syntax::{Folders, NoIncludes, Resolver};
 pub use crate::compile::Interpreter;
 use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
-use crate::rejection::{Extent, RejectionCheck, Verdict};
-
 use generated::Generator;
 pub(crate) use interpreted::{Interpreted, InterpretedInstance};
-use numbers::fill;
 pub(crate) use numbers::leaves as value_leaves;
 use numbers::leaves;
+use statements::Statements;
 use values::can_reject;
 
 pub(crate) use observations::Observed;
@@ -142,12 +141,19 @@ pub struct StanTimes {
     pub compile: Duration,
 }
 
+/// The text of data, and the name that messages have for it.
+#[derive(Clone, Debug)]
+struct DataFile {
+    name: Arc<str>,
+    text: Arc<str>,
+}
+
 /// A Stan program with its data.
 #[derive(Clone, Debug)]
 pub struct StanModel {
     origin: StanProgram,
     options: StanOptions,
-    data: Arc<str>,
+    data: DataFile,
     program: Arc<Program>,
     environment: Environment,
     stan_order: Vec<usize>,
@@ -245,6 +251,33 @@ impl StanProgram {
         self.program.data.iter().map(name).collect()
     }
 
+    /// Whether it declares generated quantities.
+    ///
+    /// ```
+    /// let text = "parameters { real x; } transformed parameters { real y = 2 * x; }";
+    /// let program = exmc::StanProgram::from_text("twice.stan", text)?;
+    /// assert!(!program.has_generated_quantities());
+    /// # Ok::<(), exmc::stan::StanError>(())
+    /// ```
+    pub fn has_generated_quantities(&self) -> bool {
+        host::blocks::declarations(&self.program.generated_quantities).next().is_some()
+    }
+
+    /// Names that the text of a JSON file gives values and the program does not declare: of a name
+    /// that is mistyped, say.
+    ///
+    /// ```
+    /// let program = exmc::StanProgram::from_text("sizes.stan", "data { int N; vector[N] x; }")?;
+    /// assert_eq!(program.undeclared(r#"{"N": 1, "X": [2]}"#), ["X"]);
+    /// # Ok::<(), exmc::stan::StanError>(())
+    /// ```
+    pub fn undeclared(&self, data: &str) -> Vec<String> {
+        let declared = self.data_names();
+        let mut names = data::names(data);
+        names.retain(|name| !declared.contains(name));
+        names
+    }
+
     /// Gives the program its data: the text of a JSON file in CmdStan's form (`{}` for none).
     ///
     /// # Errors
@@ -263,13 +296,31 @@ impl StanProgram {
         data: &str,
         options: &StanOptions,
     ) -> Result<StanModel, Error> {
+        self.bind_files(&[(data_name, data)], options)
+    }
+
+    /// The same with the data of several files, each with its name: a variable has the value of the
+    /// last file that holds one.
+    fn bind_files(
+        &self,
+        files: &[(&str, &str)],
+        options: &StanOptions,
+    ) -> Result<StanModel, Error> {
         let program = &self.program;
         let wrong = |diagnostics: Vec<Diagnostic>| StanError {
             sources: program.sources.clone(),
             diagnostics,
         };
         let began = Instant::now();
-        let mut environment = read_data(program, data_name, data).map_err(StanError::from)?;
+        let mut environment = read_data_of_files(program, files).map_err(StanError::from)?;
+        let data = match files {
+            [(name, text)] => DataFile { name: Arc::from(*name), text: Arc::from(*text) },
+            _ => {
+                let name = files.last().map_or("data", |(name, _)| name);
+                let text = data::write_data(program, &environment);
+                DataFile { name: Arc::from(name), text: Arc::from(text) }
+            }
+        };
         let mut host =
             interpreter(program, options.seed, options.printer.as_ref(), options.stop.as_ref());
         if let Err(error) = host.transform_data(&mut environment) {
@@ -280,13 +331,13 @@ impl StanProgram {
         }
         drop(host);
         let data_time = began.elapsed();
-        self.compiled(Arc::from(data), environment, data_time, options)
+        self.compiled(data, environment, data_time, options)
     }
 
     /// The program with what its data and transformed data are.
     fn compiled(
         &self,
-        data: Arc<str>,
+        data: DataFile,
         mut environment: Environment,
         data_time: Duration,
         options: &StanOptions,
@@ -383,7 +434,7 @@ impl StanModel {
 
     /// The text of its data.
     pub fn data_text(&self) -> &str {
-        &self.data
+        &self.data.text
     }
 
     /// The same program with other data, the text of a JSON file, and the same settings.
@@ -394,9 +445,30 @@ impl StanModel {
         self.origin.bind_with(data_name, data, &self.options)
     }
 
+    /// The same program and settings, with the data of a JSON file in the place of its own, name by
+    /// name; what the file does not hold stays. Messages name the file that a value is from.
+    ///
+    /// ```
+    /// let program = exmc::StanProgram::from_text("m.stan", "data { int N; vector[N] x; }")?;
+    /// let model = program.bind("old.json", r#"{"N": 2, "x": [1, 2]}"#)?;
+    /// let model = model.rebind_over("new.json", r#"{"x": [3, 4]}"#)?;
+    /// assert_eq!(model.data_text(), r#"{"N": 2, "x": [3.0, 4.0]}"#);
+    /// let error = model.rebind_over("newer.json", r#"{"N": 3}"#).unwrap_err().to_string();
+    /// assert!(error.contains("give \"x\" in `newer.json` too"), "{error}");
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`StanProgram::bind`].
+    pub fn rebind_over(&self, data_name: &str, data: &str) -> Result<Self, Error> {
+        let files = [(&*self.data.name, &*self.data.text), (data_name, data)];
+        self.origin.bind_files(&files, &self.options)
+    }
+
     /// The same program and data, with a density that lacks elements of `log_lik`, numbered from 0.
     pub(crate) fn without(&self, left_out: &[usize]) -> Result<Self, Error> {
-        self.origin.without(left_out)?.bind_with("data", &self.data, &self.options)
+        let DataFile { name, text } = &self.data;
+        self.origin.without(left_out)?.bind_with(name, text, &self.options)
     }
 
     /// The same program with the same data and transformed data, compiled with other settings.
@@ -509,51 +581,6 @@ fn recorded<'p>(
         all.push((declaration.variable, exmc_stan::host::unset(ty, &extents)));
     }
     Ok(all)
-}
-
-/// A program's statements, run on values where the compiled density is not finite.
-#[derive(Clone)]
-struct Statements {
-    program: Arc<Program>,
-    /// Data and transformed data.
-    environment: Environment,
-    /// The parameters, which come first among the recorded values.
-    parameters: Vec<(VariableId, Value)>,
-    /// Whether they can end a run.
-    may_end: bool,
-}
-
-impl fmt::Debug for Statements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Statements")
-    }
-}
-
-impl RejectionCheck for Statements {
-    fn may_end(&self) -> bool {
-        self.may_end
-    }
-
-    fn verdict(&self, trace: &[f64], extent: Extent) -> Verdict {
-        let (mut environment, mut rest) = (self.environment.clone(), trace);
-        for (id, unset) in &self.parameters {
-            let mut value = unset.clone();
-            fill(&mut value, &mut rest);
-            environment.set(*id, value);
-        }
-        let mut interpreter = host::Interpreter::new(&self.program, Settings::default());
-        let ran = interpreter.transform_parameters(&mut environment).and_then(|()| match extent {
-            Extent::Values => Ok(()),
-            Extent::Density => interpreter.run(&mut environment, &self.program.model),
-        });
-        match ran {
-            Err(error) if error.ends_a_run() => {
-                Verdict::Ended(render(&Diagnostic::from(error), &self.program.sources))
-            }
-            Err(error) => Verdict::Rejected(error.message),
-            Ok(()) => Verdict::Silent,
-        }
-    }
 }
 
 /// An interpreter whose `print` goes where the user wants it, and which stops when the user wants

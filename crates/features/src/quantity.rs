@@ -440,10 +440,13 @@ fn of_item(item: &ItemState, what: OfItem, view: View) -> f32 {
 
 fn game(what: OfGame, states: &[FrameState], view: View, places: Places<'_>) {
     // From the own character to the other; 0 without one of them.
-    let between = |state: &FrameState| match (port(state, view.own_port), port(state, view.opponent)) {
-        (Some(player), Some(other)) => (other.leader.x - player.leader.x, other.leader.y - player.leader.y),
-        _ => (0.0, 0.0),
-    };
+    let between =
+        |state: &FrameState| match (port(state, view.own_port), port(state, view.opponent)) {
+            (Some(player), Some(other)) => {
+                (other.leader.x - player.leader.x, other.leader.y - player.leader.y)
+            }
+            _ => (0.0, 0.0),
+        };
     match what {
         OfGame::Stage => places.ones(states, STAGES.len() + 1, |state| {
             let place = STAGES.iter().position(|stage| *stage == state.stage);

@@ -160,7 +160,9 @@ fn full_by_hand(state: &FrameState) -> Vec<f32> {
     out.push(inputs.trigger);
     out.extend((0..112).map(|k| is(k == 3)));
     let (dx, dy) = match (&state.ports[1], &state.ports[0]) {
-        (Some(player), Some(other)) => (other.leader.x - player.leader.x, other.leader.y - player.leader.y),
+        (Some(player), Some(other)) => {
+            (other.leader.x - player.leader.x, other.leader.y - player.leader.y)
+        }
         _ => (0.0, 0.0),
     };
     out.push(((dx * dx + dy * dy).sqrt() * (1.0 / 200.0)).min(1.5));

@@ -63,9 +63,13 @@ impl Sizes {
             return fail(event_offset + 1, "the file ends before the sizes of events");
         };
         if length % 3 != 1 {
-            return fail(event_offset + 1, "the sizes of events have a length that is no multiple of three");
+            return fail(
+                event_offset + 1,
+                "the sizes of events have a length that is no multiple of three",
+            );
         }
-        let Some(table) = bytes.get(event_offset + 2..event_offset + 1 + usize::from(length)) else {
+        let Some(table) = bytes.get(event_offset + 2..event_offset + 1 + usize::from(length))
+        else {
             return fail(event_offset + 1, "the file ends within the sizes of events");
         };
         let mut sizes = Self([UNDECLARED; 256]);

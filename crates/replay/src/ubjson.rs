@@ -126,7 +126,10 @@ impl<'a> Cursor<'a> {
     fn value_of(&mut self, marker: u8) -> Result<Value, ReplayError> {
         let marker_offset = self.offset.saturating_sub(1);
         self.budget = self.budget.checked_sub(1).ok_or_else(|| {
-            ReplayError::new(marker_offset, "a container claims more values than the file has bytes")
+            ReplayError::new(
+                marker_offset,
+                "a container claims more values than the file has bytes",
+            )
         })?;
         if let Some(integer) = self.integer(marker)? {
             return Ok(Value::Integer(integer));

@@ -144,8 +144,16 @@ fn a_file_cut_anywhere_gives_the_frames_before_the_cut_and_says_where_it_ends() 
                     let complete_frames = ends.iter().filter(|end| **end <= cut).count() - 1;
                     // A version without events that close a frame shows its end with the next.
                     let end = ends[12] + events.tail.len();
-                    let certain = if version.0 < 3 && cut < end { complete_frames.max(1) - 1 } else { complete_frames };
-                    assert!((certain..=complete_frames).contains(&read.len()), "{} of {complete_frames}", read.len());
+                    let certain = if version.0 < 3 && cut < end {
+                        complete_frames.max(1) - 1
+                    } else {
+                        complete_frames
+                    };
+                    assert!(
+                        (certain..=complete_frames).contains(&read.len()),
+                        "{} of {complete_frames}",
+                        read.len()
+                    );
                     let port = read.ports[1].as_ref().expect("two players");
                     let written = &game.ports[1].as_ref().expect("two players").leader;
                     assert_eq!(port.leader.post.action, written.post.action[..read.len()]);
@@ -235,10 +243,13 @@ fn three_thousand_damaged_files_are_read_or_refused() {
 }
 
 fn bytes_of(game: &Game) -> usize {
-    let column_bytes = |columns: Vec<replay::Column<'_>>| columns.iter().map(|c| 4 * c.len()).sum::<usize>();
+    let column_bytes =
+        |columns: Vec<replay::Column<'_>>| columns.iter().map(|c| 4 * c.len()).sum::<usize>();
     let ports = game.ports.iter().flatten();
     let characters = ports.flat_map(|p| [Some(&p.leader), p.follower.as_ref()]).flatten();
-    characters.map(|c| column_bytes(c.pre.columns()) + column_bytes(c.post.columns())).sum::<usize>()
+    characters
+        .map(|c| column_bytes(c.pre.columns()) + column_bytes(c.post.columns()))
+        .sum::<usize>()
         + column_bytes(game.items.rows.columns())
         + 4 * game.items.offsets.len()
 }

@@ -18,7 +18,7 @@ use crate::display::{put, put_json, say};
 use crate::evidence;
 use crate::failure::{Exit, Failure};
 use crate::likelihood::{LOG_LIK, Likelihood};
-use crate::replicated::{Replicated, try_replicated};
+use crate::replicated::{Replicated, Replications, try_replicated};
 use crate::report::JSON_VERSION;
 
 /// Draw a figure of a stored run, in the terminal or into a file
@@ -293,8 +293,8 @@ fn make(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
                 let known = other.column_names();
                 let names: Vec<String> = runs[0].1.iter().map(|p| p.name().to_owned()).collect();
                 let both: Vec<String> = names.into_iter().filter(|n| known.contains(n)).collect();
-                let own = if both.is_empty() { Vec::new() } else { parameters(&other, &both)? };
-                runs.push((directory.display().to_string(), own));
+                let common = if both.is_empty() { Vec::new() } else { parameters(&other, &both)? };
+                runs.push((directory.display().to_string(), common));
             }
             figures::forest_plot(&runs, interval, levels)?
         }
@@ -310,12 +310,12 @@ fn make(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
                 Some(run) => (parameters(&read_run(run)?.posterior, &names)?, chosen),
                 None => {
                     let prior = evidence::prior(&args.directory, posterior)?;
-                    let mut own = chosen;
+                    let mut with_prior = chosen;
                     if args.names.is_empty() {
                         // Values that are computed from parameters have no prior of their own.
-                        own.retain(|p| prior.iter().any(|other| other.name() == p.name()));
+                        with_prior.retain(|p| prior.iter().any(|other| other.name() == p.name()));
                     }
-                    (prior, own)
+                    (prior, with_prior)
                 }
             };
             figures::prior_posterior_plot(&chosen, &prior)?
@@ -397,9 +397,16 @@ fn replications(args: &PlotArgs, stored: &StoredRun) -> Result<Replicated, Failu
             observed_and_predicted(directory, &stored.posterior, name, observed)?;
         return Ok(Replicated { name: name.clone(), observed, predicted });
     }
-    let all = try_replicated(directory, stored)?;
-    let known: Vec<String> = all.iter().map(|own| own.name.clone()).collect();
-    all.into_iter().find(|own| own.name == *name).ok_or_else(|| {
+    let Replications { all, left_out } = try_replicated(directory, stored)?;
+    if let Some(left_out) = left_out {
+        if args.kind == Kind::LooPit {
+            let message = format!("LOO-PIT takes a replication at every draw, but {left_out}");
+            return Err(Failure::new(Exit::Model, message));
+        }
+        say(&format!("note: {left_out}"));
+    }
+    let known: Vec<String> = all.iter().map(|replicated| replicated.name.clone()).collect();
+    all.into_iter().find(|replicated| replicated.name == *name).ok_or_else(|| {
         let message = format!("`{name}` is not what the run's model observes");
         Failure::new(Exit::Usage, message).hint(match known.is_empty() {
             true => "name what it records, and what that replicates: `ppc y_rep --observed y`"
@@ -413,15 +420,15 @@ fn replications(args: &PlotArgs, stored: &StoredRun) -> Result<Replicated, Failu
 }
 
 fn predictive(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
-    let own = replications(args, stored)?;
+    let replicated = replications(args, stored)?;
     if args.kind == Kind::Calibration {
         // The mean of predicted probabilities, or of replicated events, is the predicted
         // probability.
         let mean = |draws: &Vec<f64>| draws.iter().sum::<f64>() / draws.len() as f64;
-        let probability: Vec<f64> = own.predicted.iter().map(mean).collect();
-        return Ok(figures::calibration_plot(&probability, &own.observed)?);
+        let probability: Vec<f64> = replicated.predicted.iter().map(mean).collect();
+        return Ok(figures::calibration_plot(&probability, &replicated.observed)?);
     }
-    let mut check = own.check()?;
+    let mut check = replicated.check()?;
     if let Some(group) = &args.group {
         let groups = numbers(&read_data(&args.directory)?, group)?;
         check = check.by_group(groups.iter().map(|g| format!("{group} {g}")).collect())?;

@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use exmc::infer::{Info, RunPhase};
-use exmc::{DrawArrays, Fit, StanProgram};
+use exmc::{DrawArrays, ErrorKind, Fit, NewData, StanProgram};
 use exmc_draws::{
-    Method, ModelText, RunDirectory, RunStatus, RunTexts, StoredModel, Variable, read_record,
-    read_run, read_texts,
+    Method, ModelText, RunDirectory, RunStatus, RunTexts, StoredModel, StoredTexts, Variable,
+    read_record, read_run, read_texts,
 };
-use exmc_model::{DataSet, read_data};
+use exmc_model::read_data;
 
 use crate::commands::sample::{PROGRAM, now};
 use crate::display::{put, put_json, say};
 use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
+use crate::replicated::failures;
 use crate::report::Report;
 use crate::settings::whole_number;
 use crate::source::read_text;
@@ -22,8 +23,9 @@ use crate::source::read_text;
 /// Predict new data from a stored run
 ///
 /// For each draw: the observed variables, drawn given the draw's values, and the deterministic
-/// values of a JSON model, with the new data; the generated quantities of a Stan program. Data that
-/// are not given are those of the run.
+/// values of a JSON model, with the new data; the generated quantities of a Stan program or, where
+/// it has none or with `--outcomes`, the data that its statements describe. Data that are not given
+/// are those of the run.
 #[derive(Args, Debug)]
 pub(crate) struct PredictArgs {
     /// The run's directory
@@ -32,6 +34,10 @@ pub(crate) struct PredictArgs {
     /// The new data, as JSON; without them, the run's own are replicated
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// Draw what the model observes alone: of a Stan program the data that its statements describe,
+    /// also where it has generated quantities
+    #[arg(long)]
+    outcomes: bool,
     /// Seed of the predictions' random numbers [default: that of the run]
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = whole_number)]
     seed: Option<u64>,
@@ -49,24 +55,17 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
     if let Some(seed) = args.seed {
         fit = fit.with_seed(seed);
     }
-    let (data, text) = match &args.data {
-        Some(path) => {
-            let text = read_text(path)?;
-            let data = read_data(&text).map_err(|e| Failure::from(e).in_file(path))?;
-            (data, Some(text))
-        }
-        None => (DataSet::new(), None),
-    };
+    let text = args.data.as_deref().map(read_text).transpose()?;
     let texts = read_texts(&args.run)?;
-    if let Some(StoredModel::Stan(program)) = &texts.model {
-        let program = StanProgram::from_text("model.stan", program).map_err(exmc::Error::from)?;
-        tell_ignored(&program, &data);
-    }
-    let predicted = fit.predict(&data)?;
+    let predicted = predicted(args, &fit, &texts, text.as_deref())?;
     let variables = variables(&fit, &predicted);
     if variables.iter().all(Variable::is_empty) {
-        let message =
-            "the model observes nothing and has no quantities: there is nothing to predict";
+        let message = match args.outcomes {
+            true => "the model observes nothing: it has no outcomes",
+            false => {
+                "the model observes nothing and has no quantities: there is nothing to predict"
+            }
+        };
         return Err(Failure::new(Exit::Model, message));
     }
 
@@ -97,8 +96,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
         None => RunDirectory::create_fresh(Path::new(""), record, &texts)?,
     };
     let mut row = Vec::new();
-    for (chain, (writer, own)) in writers.iter_mut().zip(&infos).enumerate() {
-        for (k, info) in own.infos.iter().take(n_draws).enumerate() {
+    for (chain, (writer, chain_record)) in writers.iter_mut().zip(&infos).enumerate() {
+        for (k, info) in chain_record.infos.iter().take(n_draws).enumerate() {
             row.clear();
             for (_, array) in predicted.iter() {
                 let size = array.element_shape().len();
@@ -126,12 +125,55 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// What the model says of the run's data with those of a file, whose text is given.
+fn predicted(
+    args: &PredictArgs,
+    fit: &Fit,
+    texts: &StoredTexts,
+    text: Option<&str>,
+) -> Result<DrawArrays, Failure> {
+    let path = args.data.as_deref().unwrap_or(Path::new(""));
+    let Some(StoredModel::Stan(program)) = &texts.model else {
+        let in_file = |failure: Failure| failure.in_file(path);
+        let read = |text| read_data(text).map_err(|error| in_file(error.into()));
+        let data = text.map(read).transpose()?;
+        let data = data.as_ref().map_or(NewData::None, NewData::Values);
+        let made = match args.outcomes {
+            true => fit.predict_outcomes(data).map(|outcomes| outcomes.arrays),
+            false => fit.predict(data),
+        };
+        return made.map_err(|error| match error.kind() {
+            ErrorKind::Data if text.is_some() => in_file(error.into()),
+            _ => error.into(),
+        });
+    };
+    let program = StanProgram::from_text("model.stan", program).map_err(exmc::Error::from)?;
+    let name = path.display().to_string();
+    let data = match text {
+        Some(text) => {
+            tell_ignored(&program, text);
+            NewData::Text { name: &name, text }
+        }
+        None => NewData::None,
+    };
+    if program.has_generated_quantities() && !args.outcomes {
+        return Ok(fit.predict(data)?);
+    }
+    let outcomes = fit.predict_outcomes(data)?;
+    match failures(&outcomes, "are NaN") {
+        Some(message) if outcomes.arrays.is_empty() => Err(Failure::new(Exit::Model, message)),
+        failed => {
+            failed.iter().for_each(|failed| say(&format!("note: {failed}")));
+            Ok(outcomes.arrays)
+        }
+    }
+}
+
 /// Says which of the new data the program does not declare: a name that is mistyped would leave the
 /// run's own data in place.
-fn tell_ignored(program: &StanProgram, data: &DataSet) {
-    let declared = program.data_names();
-    for (name, _) in data.iter().filter(|(name, _)| !declared.iter().any(|own| own == name)) {
-        let all = declared.join("`, `");
+fn tell_ignored(program: &StanProgram, data: &str) {
+    let all = program.data_names().join("`, `");
+    for name in program.undeclared(data) {
         say(&format!(
             "note: the program declares no data `{name}`, so it is ignored; it declares `{all}`"
         ));
@@ -144,8 +186,8 @@ fn variables(fit: &Fit, predicted: &DrawArrays) -> Vec<Variable> {
     let first_index = recorded.first().map_or(0, |variable| variable.first_index);
     let mut offset = 0;
     let variable = |(name, array): (&str, &exmc::DrawArray)| {
-        let own = recorded.iter().find(|variable| variable.name == name);
-        let dims = own.map_or(Vec::new(), |variable| variable.dims.clone());
+        let source = recorded.iter().find(|variable| variable.name == name);
+        let dims = source.map_or(Vec::new(), |variable| variable.dims.clone());
         let shape = array.element_shape().extents().to_vec();
         let dims = if dims.len() == shape.len() { dims } else { Vec::new() };
         let variable = Variable { name: name.to_owned(), shape, dims, offset, first_index };

@@ -14,7 +14,7 @@ use crate::display::say;
 use crate::evidence;
 use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
-use crate::replicated::{Replicated, replicated};
+use crate::replicated::{Replicated, Replications, replicated};
 
 /// Observations with an unreliable Pareto k that the page names.
 const WORST: usize = 10;
@@ -58,8 +58,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let mut fits = Vec::new();
     for (directory, run) in args.directories.iter().zip(&runs) {
         let mut checks = Vec::new();
-        let own = if pairs.is_empty() { replicated(directory, run) } else { Vec::new() };
-        for replicated in &own {
+        let replications = match pairs.is_empty() {
+            true => replicated(directory, run),
+            false => Replications::default(),
+        };
+        for replicated in &replications.all {
             checks.push((
                 format!("{} as the model would make it", replicated.name),
                 replicated.check()?,
@@ -70,8 +73,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
                 let (values, predicted) =
                     observed_and_predicted(directory, &run.posterior, replicated, observed)?;
                 let name = format!("{replicated} and {observed}");
-                let own = Replicated { name: name.clone(), observed: values, predicted };
-                checks.push((name, own.check()?));
+                let recorded = Replicated { name: name.clone(), observed: values, predicted };
+                checks.push((name, recorded.check()?));
             } else if args.directories.len() == 1 {
                 let message = format!("the run records no `{replicated}`");
                 return Err(Failure::new(Exit::Usage, message));
@@ -84,7 +87,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             data: first_of(directory, &["data.json"])?,
             aside: aside(run, &pairs),
             checks,
-            loo: leave_one_out(directory, run, &pairs, &own)?,
+            checks_note: replications.left_out.as_ref().map(|left_out| format!("{left_out}.")),
+            // Transforms take a replication at every draw.
+            loo: leave_one_out(
+                directory,
+                run,
+                &pairs,
+                match replications.left_out {
+                    None => &replications.all,
+                    Some(_) => &[],
+                },
+            )?,
             prior: if args.prior {
                 evidence::prior(directory, &run.posterior)?
             } else {

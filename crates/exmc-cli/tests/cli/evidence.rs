@@ -164,7 +164,7 @@ fn a_program_without_quantities_is_checked_by_its_statements() {
     folder.exmc(&run);
     let ran = folder.exmc(&["predict", "mixed"]).ends_with(1);
     assert!(
-        ran.stderr.contains("model.stan:2") && ran.stderr.contains("log_lik"),
+        ran.stderr.contains("model.stan:2") && ran.stderr.contains("help: draw replications"),
         "{}",
         ran.stderr
     );

@@ -17,6 +17,7 @@ mod library;
 mod limits;
 mod man;
 mod modes;
+mod outcomes;
 mod plot;
 mod predictions;
 mod progress;

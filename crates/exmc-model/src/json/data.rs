@@ -81,6 +81,12 @@ impl DataSet {
         self
     }
 
+    /// Adds all of other data, each in the place of the one of its name, with where it was read.
+    pub fn replace(&mut self, with: &Self) -> &mut Self {
+        self.entries.extend(with.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
+        self
+    }
+
     /// The value of that name.
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.entries.get(name).map(|entry| &entry.value)

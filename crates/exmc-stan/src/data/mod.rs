@@ -14,7 +14,7 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnostic::{Class, Diagnostic};
 use crate::host::{Environment, Extents, Interpreter, Settings, Step, unset};
@@ -49,7 +49,19 @@ pub fn read_data(
     file_name: &str,
     text: &str,
 ) -> Result<Environment, DataErrors> {
-    read_data_without(program, file_name, text, &BTreeSet::new())
+    read(program, &[(file_name, text)], &BTreeSet::new())
+}
+
+/// The same from several files, each with its name: a variable has the value of the last file that
+/// holds one.
+///
+/// # Errors
+/// As [`read_data`], each in the file that the value is from.
+pub fn read_data_of_files(
+    program: &Program,
+    files: &[(&str, &str)],
+) -> Result<Environment, DataErrors> {
+    read(program, files, &BTreeSet::new())
 }
 
 /// The same, where variables of `optional` may be left out: they are then unset.
@@ -62,15 +74,36 @@ pub fn read_data_without(
     text: &str,
     optional: &BTreeSet<VariableId>,
 ) -> Result<Environment, DataErrors> {
+    read(program, &[(file_name, text)], optional)
+}
+
+/// Names that a data file gives values, in its order; those before a mistake of its text.
+pub fn names(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    // Whoever reads the values says what is wrong with the text.
+    let _ = object(text, |cursor, key, _| {
+        all.extend(std::str::from_utf8(key).ok().map(str::to_owned));
+        cursor.skip(0)
+    });
+    all
+}
+
+fn read(
+    program: &Program,
+    files: &[(&str, &str)],
+    optional: &BTreeSet<VariableId>,
+) -> Result<Environment, DataErrors> {
     let mut env = Environment::new(program);
-    let mut reader = Reader::new(program, file_name, text);
+    let mut reader = Reader::new(program, files);
     let mut found = reader.entries(&program.data);
     let any = !found.is_empty();
     for declaration in &program.data {
         let name = &*program.variable(declaration.variable).name;
         let entry = match found.remove(name) {
             Some(entry) => entry,
-            None if reader.is_empty(&mut env, declaration) => Entry { raw: Raw::empty(), start: 0 },
+            None if reader.is_empty(&mut env, declaration) => {
+                Entry { raw: Raw::empty(), file: 0, start: 0 }
+            }
             None if optional.contains(&declaration.variable) => {
                 let ty = &program.variable(declaration.variable).ty;
                 if let Ok(extents) = reader.host.extents(&mut env, &declaration.ty) {
@@ -103,7 +136,7 @@ pub fn read_inits(
     text: &str,
 ) -> Result<Environment, DataErrors> {
     let mut env = env.clone();
-    let mut reader = Reader::new(program, file_name, text);
+    let mut reader = Reader::new(program, &[(file_name, text)]);
     let mut found = reader.entries(&program.parameters);
     for declaration in &program.parameters {
         let name = &*program.variable(declaration.variable).name;
@@ -116,27 +149,28 @@ pub fn read_inits(
     reader.finish(env)
 }
 
-/// A value and where it starts.
+/// A value, the number of its file, and where it starts there.
 struct Entry {
     raw: Raw,
+    file: usize,
     start: usize,
 }
 
 struct Reader<'p, 't> {
     program: &'p Program,
-    name: &'t str,
-    text: &'t str,
-    /// The number that the text has among the sources of errors, behind the program's texts.
-    file: u32,
+    /// Names and texts.
+    files: Vec<(&'t str, &'t str)>,
+    /// The number that the first text has among the sources of errors, behind the program's texts.
+    first: u32,
     host: Interpreter<'p>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'p, 't> Reader<'p, 't> {
-    fn new(program: &'p Program, name: &'t str, text: &'t str) -> Self {
-        let file = program.sources.files().len() as u32;
+    fn new(program: &'p Program, files: &[(&'t str, &'t str)]) -> Self {
+        let first = program.sources.files().len() as u32;
         let host = Interpreter::new(program, Settings::default());
-        Self { program, name, text, file, host, diagnostics: Vec::new() }
+        Self { program, files: files.to_vec(), first, host, diagnostics: Vec::new() }
     }
 
     fn finish(self, env: Environment) -> Result<Environment, DataErrors> {
@@ -144,21 +178,35 @@ impl<'p, 't> Reader<'p, 't> {
             return Ok(env);
         }
         let mut sources = self.program.sources.clone();
-        sources.add(SourceFile::new(self.name, self.text));
+        for (name, text) in &self.files {
+            sources.add(SourceFile::new(*name, *text));
+        }
         Err(DataErrors { sources, diagnostics: self.diagnostics })
-    }
-
-    fn malformed(&mut self, found: &Malformed) {
-        let span = found.span(self.file);
-        self.diagnostics.push(Diagnostic::error(Class::Data, span, found.message.clone()));
     }
 
     /// The values of declared names, by name.
     fn entries(&mut self, declared: &[Declaration]) -> FxHashMap<&'p str, Entry> {
-        let wanted = declared.iter().map(|d| &*self.program.variable(d.variable).name).collect();
-        let mut found = FxHashMap::default();
-        if let Err(malformed) = object(self.text, &wanted, &mut found) {
-            self.malformed(&malformed);
+        let wanted: FxHashSet<&'p str> =
+            declared.iter().map(|d| &*self.program.variable(d.variable).name).collect();
+        let mut found: FxHashMap<&'p str, Entry> = FxHashMap::default();
+        for (file, (_, text)) in self.files.iter().enumerate() {
+            let read = object(text, |cursor, key, [start, end]| {
+                let name = std::str::from_utf8(key).ok().and_then(|key| wanted.get(key).copied());
+                let Some(name) = name else { return cursor.skip(0) };
+                cursor.peek();
+                let place = cursor.at;
+                let entry = Entry { raw: raw::parse(cursor, 0)?, file, start: place };
+                if found.insert(name, entry).is_some_and(|earlier| earlier.file == file) {
+                    let message = format!("`{name}` is there twice");
+                    return Err(Malformed { start, end, message });
+                }
+                Ok(())
+            });
+            if let Err(malformed) = read {
+                let span = malformed.span(self.first + file as u32);
+                let error = Diagnostic::error(Class::Data, span, malformed.message);
+                self.diagnostics.push(error);
+            }
         }
         found
     }
@@ -174,18 +222,19 @@ impl<'p, 't> Reader<'p, 't> {
 
     fn missing(&mut self, name: &str, declaration: &Declaration, others: bool) {
         // After an error in the text, what follows it is missing for that reason.
-        if self.diagnostics.iter().any(|d| d.span.file == self.file && d.labels.is_empty()) {
+        if self.diagnostics.iter().any(|d| d.span.file >= self.first && d.labels.is_empty()) {
             return;
         }
         let message = format!("the data have no `{name}`, which the program declares");
         let error = Diagnostic::error(Class::Data, declaration.span, message);
+        let Some((file, text)) = self.files.last() else { return };
         self.diagnostics.push(if others {
-            error.help(format!("add \"{name}\" to `{}`", self.name))
-        } else if self.text == "{}" {
+            error.help(format!("add \"{name}\" to `{file}`"))
+        } else if *text == "{}" {
             // Nothing was given, which is for who asked to say.
             error
         } else {
-            error.help(format!("`{}` holds none of the program's variables", self.name))
+            error.help(format!("`{file}` holds none of the program's variables"))
         });
     }
 
@@ -194,7 +243,7 @@ impl<'p, 't> Reader<'p, 't> {
         &mut self,
         env: &mut Environment,
         declaration: &Declaration,
-        Entry { raw, start }: Entry,
+        Entry { raw, file, start }: Entry,
         checked: bool,
     ) -> Option<Value> {
         let variable = self.program.variable(declaration.variable);
@@ -214,7 +263,7 @@ impl<'p, 't> Reader<'p, 't> {
             Ok(value) => value,
             Err(wrong) => {
                 let message = wrong.sentence(&variable.name);
-                self.located(start, &wrong.path, message, wrong.help, declaration);
+                self.located((file, start), &wrong.path, message, wrong.help, declaration);
                 return None;
             }
         };
@@ -225,7 +274,7 @@ impl<'p, 't> Reader<'p, 't> {
             Ok(Ok(())) => {}
             Ok(Err(violation)) => {
                 let message = violation.sentence(&variable.name);
-                self.located(start, &violation.path, message, None, declaration);
+                self.located((file, start), &violation.path, message, None, declaration);
             }
             Err(error) if self.diagnostics.is_empty() => {
                 self.diagnostics.push(error.to_diagnostic());
@@ -237,16 +286,23 @@ impl<'p, 't> Reader<'p, 't> {
 
     fn located(
         &mut self,
-        entry: usize,
+        (file, entry): (usize, usize),
         path: &[Step],
         message: String,
         help: Option<String>,
         declaration: &Declaration,
     ) {
-        let (start, end) = locate::locate(self.text, entry, path);
-        let span = Span { file: self.file, start: start as u32, end: end as u32 };
+        let (start, end) = locate::locate(self.files[file].1, entry, path);
+        let number = self.first + file as u32;
+        let span = Span { file: number, start: start as u32, end: end as u32 };
         let error = Diagnostic::error(Class::Data, span, message);
         let error = error.label(declaration.span, "declared here");
+        // Where the files after this one change a size, say, the value has to change with it.
+        let replaced = self.files[file + 1..].last().map(|(last, _)| {
+            let name = &self.program.variable(declaration.variable).name;
+            format!("give \"{name}\" in `{last}` too, in place of this")
+        });
+        let help = replaced.or(help);
         self.diagnostics.push(match help {
             Some(help) => error.help(help),
             None => error,
@@ -254,23 +310,19 @@ impl<'p, 't> Reader<'p, 't> {
     }
 }
 
-/// Reads the whole object; keeps the values of wanted names.
-fn object<'w>(
-    text: &str,
-    wanted: &rustc_hash::FxHashSet<&'w str>,
-    found: &mut FxHashMap<&'w str, Entry>,
+/// Reads the whole object: `member` takes each key, with where it starts and ends, and reads its
+/// value.
+fn object<'t>(
+    text: &'t str,
+    member: impl FnMut(&mut Cursor<'t>, &[u8], [usize; 2]) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
-    let mut cursor = Cursor::new(text.strip_prefix('\u{feff}').unwrap_or(text), 0);
-    let offset = text.len() - cursor.bytes.len();
-    let shifted = |m: Malformed| Malformed { start: m.start + offset, end: m.end + offset, ..m };
-    members(&mut cursor, wanted, found, offset).map_err(shifted)
+    let offset = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    members(&mut Cursor::new(text, offset), member)
 }
 
-fn members<'w>(
-    cursor: &mut Cursor<'_>,
-    wanted: &rustc_hash::FxHashSet<&'w str>,
-    found: &mut FxHashMap<&'w str, Entry>,
-    offset: usize,
+fn members<'t>(
+    cursor: &mut Cursor<'t>,
+    mut member: impl FnMut(&mut Cursor<'t>, &[u8], [usize; 2]) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
     if !cursor.take(b'{') {
         let what = cursor.found();
@@ -283,19 +335,7 @@ fn members<'w>(
             let key = cursor.string()?;
             let end = cursor.position;
             cursor.colon()?;
-            let name = std::str::from_utf8(&key).ok().and_then(|key| wanted.get(key).copied());
-            match name {
-                Some(name) => {
-                    cursor.peek();
-                    let place = cursor.position + offset;
-                    let raw = raw::parse(cursor, 0)?;
-                    if found.insert(name, Entry { raw, start: place }).is_some() {
-                        let message = format!("`{name}` is there twice");
-                        return Err(Malformed { start, end, message });
-                    }
-                }
-                None => cursor.skip(0)?,
-            }
+            member(cursor, &key, [start, end])?;
             if cursor.take(b'}') {
                 break;
             }

@@ -14,7 +14,7 @@ use exmc_model::distribution::Parameter;
 
 use super::Slot::{Numbers, Reals};
 use super::{ALL, CDFS, Functions, Outside, Scale};
-use super::{Family, Tail, above, of_model, positive, real, row, tail_of, von_mises};
+use super::{Family, Tail, above, positive, real, row, von_mises};
 use crate::scalar_functions::exponentials::{log_inv_logit, log1m};
 
 /// See the module.
@@ -22,12 +22,12 @@ pub(super) const ROWS: &[Family] = &[
     row("beta", &[Reals, Reals, Reals], ALL).model("beta"),
     row("beta_proportion", &[Reals, Reals, Numbers], Functions { cdf: false, ..CDFS })
         .forms(&[("rng", "reals, numbers -> real ~ real[]")])
-        .formula(
+        .through(
             Support::UnitOpen,
             &[Parameter::new("mu", Support::UnitOpen), positive("kappa")],
-            beta_proportion::lpdf,
+            "beta",
+            beta_of_proportion,
         )
-        .tails(beta_proportion::tail)
         .draws(|rng, a| draws::beta(rng, a[0] * a[1], (1.0 - a[0]) * a[1])),
     row("cauchy", &[Reals, Reals, Reals], ALL)
         .model("cauchy")
@@ -55,8 +55,12 @@ pub(super) const ROWS: &[Family] = &[
     row("gamma", &[Reals, Reals, Reals], ALL).model("gamma"),
     row("gumbel", &[Reals, Reals, Reals], ALL).model("gumbel").location(0, Scale::Elements),
     row("inv_chi_square", &[Reals, Reals], ALL)
-        .formula(Support::Positive, &[positive("nu")], inv_chi_square::lpdf)
-        .tails(inv_chi_square::tail)
+        .through(
+            Support::Positive,
+            &[positive("nu")],
+            "inverse_gamma",
+            inverse_gamma_of_inv_chi_square,
+        )
         .draws(|rng, a| 1.0 / draws::chi_square(rng, a[0]))
         .outside(Outside::Impossible),
     row("inv_gamma", &[Reals, Reals, Reals], ALL)
@@ -86,16 +90,15 @@ pub(super) const ROWS: &[Family] = &[
         .tails(pareto_type_2::tail)
         .draws(|rng, a| a[0] + a[1] * m::expm1(rng.standard_exponential() / a[2])),
     row("rayleigh", &[Reals, Reals], ALL)
-        .formula(Support::Positive, &[positive("sigma")], rayleigh::lpdf)
-        .tails(rayleigh::tail)
+        .through(Support::Positive, &[positive("sigma")], "weibull", weibull_of_rayleigh)
         .draws(|rng, a| a[0] * (2.0 * rng.standard_exponential()).sqrt()),
     row("scaled_inv_chi_square", &[Reals, Reals, Reals], ALL)
-        .formula(
+        .through(
             Support::Positive,
             &[positive("nu"), positive("sigma")],
-            scaled_inv_chi_square::lpdf,
+            "inverse_gamma",
+            inverse_gamma_of_scaled_inv_chi_square,
         )
-        .tails(scaled_inv_chi_square::tail)
         .draws(|rng, a| a[0] * a[1] * a[1] / draws::chi_square(rng, a[0]))
         .outside(Outside::Impossible),
     row("skew_double_exponential", &[Reals, Reals, Reals, Reals], ALL)
@@ -121,61 +124,19 @@ pub(super) const ROWS: &[Family] = &[
 ];
 
 /// One over a chi-square: inverse gamma with shape $\nu/2$ and scale $1/2$.
-mod inv_chi_square {
-    use super::{Graph, NodeId, Tail, of_model, tail_of};
-
-    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
-        [g.scale(p[0], 0.5), g.scalar(0.5)]
-    }
-
-    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-        let args = args(g, p);
-        of_model("inverse_gamma").lpdf(g, y, &args)
-    }
-
-    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-        let args = args(g, p);
-        tail_of(g, "inverse_gamma", y, &args, tail)
-    }
+fn inverse_gamma_of_inv_chi_square(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+    [g.scale(p[0], 0.5), g.scalar(0.5)]
 }
 
 /// Inverse gamma with shape $\nu/2$ and scale $\nu\sigma^2/2$.
-mod scaled_inv_chi_square {
-    use super::{Graph, NodeId, Tail, of_model, tail_of};
-
-    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
-        let (shape, square) = (g.scale(p[0], 0.5), g.square(p[1]));
-        [shape, g.mul(shape, square)]
-    }
-
-    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-        let args = args(g, p);
-        of_model("inverse_gamma").lpdf(g, y, &args)
-    }
-
-    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-        let args = args(g, p);
-        tail_of(g, "inverse_gamma", y, &args, tail)
-    }
+fn inverse_gamma_of_scaled_inv_chi_square(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+    let (shape, square) = (g.scale(p[0], 0.5), g.square(p[1]));
+    [shape, g.mul(shape, square)]
 }
 
 /// Weibull with shape 2 and scale $\sqrt2\sigma$.
-mod rayleigh {
-    use super::{Graph, NodeId, SQRT_2, Tail, of_model, tail_of};
-
-    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
-        [g.scalar(2.0), g.scale(p[0], SQRT_2)]
-    }
-
-    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-        let args = args(g, p);
-        of_model("weibull").lpdf(g, y, &args)
-    }
-
-    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-        let args = args(g, p);
-        tail_of(g, "weibull", y, &args, tail)
-    }
+fn weibull_of_rayleigh(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+    [g.scalar(2.0), g.scale(p[0], SQRT_2)]
 }
 
 /// $\log\alpha - \log\sigma - (1+\alpha)u - e^{-\alpha u}$ with $u = \log(y/\sigma)$.
@@ -438,22 +399,8 @@ mod skew_double_exponential {
 }
 
 /// Beta with shapes $\mu\kappa$ and $(1-\mu)\kappa$.
-mod beta_proportion {
-    use super::{Graph, NodeId, Tail, of_model, tail_of};
-
-    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
-        let minus = g.neg(p[0]);
-        let rest = g.shift(minus, 1.0);
-        [g.mul(p[0], p[1]), g.mul(rest, p[1])]
-    }
-
-    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-        let args = args(g, p);
-        of_model("beta").lpdf(g, y, &args)
-    }
-
-    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-        let args = args(g, p);
-        tail_of(g, "beta", y, &args, tail)
-    }
+fn beta_of_proportion(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+    let minus = g.neg(p[0]);
+    let rest = g.shift(minus, 1.0);
+    [g.mul(p[0], p[1]), g.mul(rest, p[1])]
 }

@@ -11,7 +11,7 @@ use exmc_model::Support;
 
 use super::Slot::{Int, Ints, Reals};
 use super::{ALL, DENSITY, Outside, RNG};
-use super::{Family, Tail, above, count, of_model, positive, real, row, tail_of};
+use super::{Family, Tail, above, count, positive, real, row};
 use crate::library::known;
 
 /// See the module.
@@ -62,8 +62,12 @@ pub(super) const ROWS: &[Family] = &[
         .formula(Support::CountUpTo(0), &[count("N"), count("a"), count("b")], hypergeometric)
         .draws(draw_hypergeometric),
     row("neg_binomial", &[Ints, Reals, Reals], ALL)
-        .formula(Support::Count, &[positive("alpha"), positive("beta")], neg_binomial)
-        .tails(neg_binomial_tail)
+        .through(
+            Support::Count,
+            &[positive("alpha"), positive("beta")],
+            "negative_binomial",
+            mean_dispersion,
+        )
         .draws(|rng, a| gamma_poisson(rng, a[0], 1.0 / a[1])),
     row("neg_binomial_2", &[Ints, Reals, Reals], ALL)
         .model("negative_binomial")
@@ -112,16 +116,6 @@ fn draw_hypergeometric(rng: &mut ChainRng, a: &[f64]) -> f64 {
 /// The mean and dispersion of a negative binomial with shape alpha and inverse scale beta.
 fn mean_dispersion(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
     [g.div(p[0], p[1]), p[0]]
-}
-
-fn neg_binomial(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-    let args = mean_dispersion(g, p);
-    of_model("negative_binomial").lpdf(g, y, &args)
-}
-
-fn neg_binomial_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-    let args = mean_dispersion(g, p);
-    tail_of(g, "negative_binomial", y, &args, tail)
 }
 
 /// $y\eta - (y+\phi)\log(e^\eta+\phi) + \phi\log\phi + \log\binom{y+\phi-1}{y}$, as

@@ -97,6 +97,8 @@ pub(crate) enum Tail {
 /// A log density of an outcome and parameters that broadcast; outcomes lie inside the support, the
 /// callers check or guard the rest.
 type Density = fn(&mut Graph, NodeId, &[NodeId]) -> NodeId;
+/// The arguments of another family, from this one's.
+type Arguments = fn(&mut Graph, &[NodeId]) -> [NodeId; 2];
 /// A log distribution function of them.
 type Distributed = fn(&mut Graph, NodeId, &[NodeId], Tail) -> NodeId;
 /// The argument, of outcome and parameters, that says over how many outcomes a distribution
@@ -114,10 +116,19 @@ pub(crate) struct Formula {
     support: Support,
     /// Axes that one outcome uses up.
     event_rank: usize,
-    lpdf: Density,
+    lpdf: Lpdf,
     /// Log distribution functions, where they have a formula here.
     tails: Option<Distributed>,
     terms: Option<Terms>,
+}
+
+/// Where the log density of a family of this crate is.
+#[derive(Clone, Copy, Debug)]
+enum Lpdf {
+    Here(Density),
+    /// That of exmc-model's family of this name at other arguments, as are its distribution
+    /// functions.
+    Of(&'static str, Arguments),
 }
 
 /// Where a family's formulas are.
@@ -260,7 +271,22 @@ impl Family {
         parameters: &'static [Parameter],
         lpdf: Density,
     ) -> Self {
-        let event_rank = self.slots[0].event_rank();
+        let (event_rank, lpdf) = (self.slots[0].event_rank(), Lpdf::Here(lpdf));
+        let formula = Formula { parameters, support, event_rank, lpdf, tails: None, terms: None };
+        self.source = Source::Own(formula);
+        self
+    }
+
+    /// Formulas of exmc-model's family of that name, distribution functions included, at arguments
+    /// that follow from this one's.
+    const fn through(
+        mut self,
+        support: Support,
+        parameters: &'static [Parameter],
+        name: &'static str,
+        arguments: Arguments,
+    ) -> Self {
+        let (event_rank, lpdf) = (self.slots[0].event_rank(), Lpdf::Of(name, arguments));
         let formula = Formula { parameters, support, event_rank, lpdf, tails: None, terms: None };
         self.source = Source::Own(formula);
         self
@@ -395,7 +421,11 @@ impl Formulas {
     pub(crate) fn lpdf(self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         match self {
             Self::Model(family, _) => family.lpdf(g, y, args),
-            Self::Own(formula) => (formula.lpdf)(g, y, args),
+            Self::Own(Formula { lpdf: Lpdf::Here(lpdf), .. }) => lpdf(g, y, args),
+            Self::Own(Formula { lpdf: Lpdf::Of(name, arguments), .. }) => {
+                let args = arguments(g, args);
+                of_model(name).lpdf(g, y, &args)
+            }
         }
     }
 
@@ -416,6 +446,10 @@ impl Formulas {
                 if counts::terms(g, terms(y, args)).is_none() =>
             {
                 None
+            }
+            Self::Own(Formula { lpdf: Lpdf::Of(name, arguments), .. }) => {
+                let args = arguments(g, args);
+                Some(tail_of(g, name, y, &args, tail))
             }
             Self::Own(formula) => formula.tails.map(|tails| tails(g, y, args, tail)),
         }
@@ -493,6 +527,9 @@ mod tests {
             match family.source {
                 Source::Model(name, _) => assert!(find_family(name).is_some(), "{name}"),
                 Source::LinearModel(name, _) => assert!(super::family(name).is_some(), "{name}"),
+                Source::Own(Formula { lpdf: Lpdf::Of(name, _), .. }) => {
+                    assert!(find_family(name).is_some(), "{name}");
+                }
                 Source::Own(_) | Source::Forms(_) | Source::Called => {}
             }
         }

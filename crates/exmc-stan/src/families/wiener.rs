@@ -19,7 +19,7 @@ use exmc_model::distribution::Parameter;
 
 use super::Slot::Reals;
 use super::quadrature::{exp_sinh, gauss_legendre, tanh_sinh};
-use super::{DENSITY, Distributed, Family, Formula, Source, Tail, row};
+use super::{DENSITY, Distributed, Family, Formula, Lpdf, Source, Tail, row};
 
 /// Where the series change: both have terms of $e^{-44}$ and less behind the last here.
 const CHANGE: f64 = 0.25;
@@ -44,7 +44,7 @@ const fn formula(
     tails: Option<Distributed>,
 ) -> Formula {
     let support = Support::Positive;
-    Formula { parameters, support, event_rank: 0, lpdf, tails, terms: None }
+    Formula { parameters, support, event_rank: 0, lpdf: Lpdf::Here(lpdf), tails, terms: None }
 }
 
 static FOUR: Formula = formula(&[ALPHA, TAU, BETA, DELTA], four, Some(tail_of_four));

@@ -15,7 +15,7 @@ use crate::diagnostic::{Class, Diagnostic};
 use crate::generative::{Simulation, cannot_draw, tilde_of};
 use crate::host::{Environment, Interpreter, Outcome, Settings};
 use crate::source::Span;
-use crate::typed::{Statement, StatementKind, VariableId};
+use crate::typed::{Program, Statement, StatementKind, VariableId};
 use crate::value::Value;
 
 const HINT: &str = "draw replications in generated quantities, as `y_rep = normal_rng(mu, sigma)`";
@@ -38,13 +38,22 @@ pub struct Replica {
     pub values: Vec<f64>,
 }
 
-impl Observations {
-    /// The same statements as a way to draw data.
+impl Replication {
+    /// Finds the statements on data, as a way to draw them.
     ///
     /// # Errors
-    /// Each statement whose outcome cannot be drawn: one of a user's density without an `_rng`, or
-    /// of something that is computed from data.
-    pub fn replication(&self) -> Result<Replication, Vec<Diagnostic>> {
+    /// As [`Observations::find`], and each statement whose outcome cannot be drawn: one of a user's
+    /// density without an `_rng`, or of something that is computed from data.
+    pub fn find(program: &Arc<Program>) -> Result<Self, Vec<Diagnostic>> {
+        let help = |refusal: Diagnostic| refusal.help(HINT);
+        let found = Observations::find(program);
+        found.map_err(|refusals| refusals.into_iter().map(help).collect::<Vec<_>>())?.drawing_all()
+    }
+}
+
+impl Observations {
+    /// The same statements as a way to draw data.
+    fn drawing_all(&self) -> Result<Replication, Vec<Diagnostic>> {
         let mut statements: FxHashMap<Span, Vec<Statement>> = FxHashMap::default();
         let mut refusals = Vec::new();
         for span in &self.spans {

@@ -24,6 +24,7 @@ use crate::stan::StanModel;
 
 pub use many::{Bind, Template, fit_each, fit_many};
 pub use monitor::{Cancel, Monitor, MonitoredDraw, Status, TimeLimit, Verdict, sample_monitored};
+pub use prediction::{FailedDraw, NewData, Outcomes};
 pub use store::{coordinates, executor_name};
 pub use summary::{FitSummary, HEAD as SUMMARY_HEAD, cells as summary_cells};
 pub use target::{Density, Target, sample};

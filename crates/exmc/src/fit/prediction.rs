@@ -1,5 +1,7 @@
 //! A fit -> what its model says of other quantities: log likelihoods, replicated and new data.
 
+use std::borrow::Cow;
+
 use exmc_draws::Variable;
 use exmc_model::{Code, DataSet, Diagnostic, Model, read_data};
 
@@ -76,12 +78,46 @@ impl Fit {
     /// When a distribution cannot be drawn from; for a Stan program as
     /// [`StanModel::replicate`].
     pub fn posterior_predictive(&self) -> Result<DrawArrays, Error> {
-        let seed = self.settings.seed;
+        Ok(self.predict_outcomes(NewData::None)?.arrays)
+    }
+
+    /// What the model makes of new data in the place of those that it observed: for every draw, each
+    /// observed variable drawn given the draw's values. Of a Stan program the data that its
+    /// statements are on ([`StanModel::replicate`]), whatever its generated quantities draw; new
+    /// data must have a value for them too, of which only the size counts.
+    ///
+    /// ```
+    /// use exmc::{NewData, SamplerConfig, StanProgram, sample};
+    /// let program = StanProgram::from_text(
+    ///     "line.stan",
+    ///     "data { int N; vector[N] x; vector[N] y; } parameters { real b; }
+    ///      model { b ~ normal(0, 10); y ~ normal(b * x, 1); }
+    ///      generated quantities { real twice = 2 * b; }",
+    /// )?;
+    /// let model = program.bind("line.json", r#"{"N": 2, "x": [1, 2], "y": [2.9, 6.2]}"#)?;
+    /// let fit = sample(&model, &SamplerConfig::default())?;
+    /// let text = r#"{"N": 1, "x": [10], "y": [0]}"#;
+    /// let outcomes = fit.predict_outcomes(NewData::Text { name: "new.json", text })?;
+    /// assert_eq!(outcomes.arrays.names(), ["y"]);
+    /// assert_eq!(outcomes.arrays["y"].shape(), [4, 1000, 1]);
+    /// // The slope has mean 15.3 / 5.01; ten times that is 30.5, with deviation 4.6.
+    /// assert!((outcomes.arrays["y"].mean() - 30.5).abs() < 0.6);
+    /// assert!(outcomes.failed.is_empty());
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When data do not fit; when the model does not say how what it observes is made, or that
+    /// cannot be drawn.
+    pub fn predict_outcomes<'a>(&self, data: impl Into<NewData<'a>>) -> Result<Outcomes, Error> {
+        let (data, seed) = (data.into(), self.settings.seed);
         if let Source::Stan(model) = &self.source {
-            return model.replicate(&self.posterior, seed);
+            return data.replacing(model)?.outcomes(&self.posterior, seed);
         }
         let (bound, model) = self.declared()?;
-        posterior_predictive(model, bound.data(), &self.posterior, Recorded::Observed, seed)
+        let data = data.over(bound)?.bind(model)?;
+        let made = posterior_predictive(model, &data, &self.posterior, Recorded::Observed, seed);
+        Ok(Outcomes { arrays: made?, failed: Vec::new() })
     }
 
     /// `n` draws of all variables from the joint prior, those that are observed included; arrays
@@ -118,19 +154,18 @@ impl Fit {
     ///
     /// # Errors
     /// When data do not fit, or a distribution cannot be drawn from.
-    pub fn predict(&self, data: &DataSet) -> Result<DrawArrays, Error> {
+    pub fn predict<'a>(&self, data: impl Into<NewData<'a>>) -> Result<DrawArrays, Error> {
+        let data = data.into();
         match &self.source {
             Source::Model(bound) => {
                 let (_, model) = self.declared()?;
-                let mut all = DataSet::from(bound.data());
-                replace(&mut all, data);
-                self.predict_with(model, &all)
+                self.predict_with(model, &data.over(bound)?)
             }
             Source::Stan(model) => {
-                let model = with_data(model, data)?;
-                match generated_variables(model.bound()).iter().all(Variable::is_empty) {
-                    true => model.replicate(&self.posterior, self.settings.seed),
-                    false => self.generate(&model),
+                let model = data.replacing(model)?;
+                match model.program().has_generated_quantities() {
+                    true => self.generate(&model),
+                    false => model.replicate(&self.posterior, self.settings.seed),
                 }
             }
             Source::Unknown => Err(self.no_model()),
@@ -203,15 +238,76 @@ impl Fit {
     }
 }
 
-/// A program with some of its data replaced.
-fn with_data(model: &StanModel, data: &DataSet) -> Result<StanModel, Error> {
-    let mut all = read_data(model.data_text())?;
-    replace(&mut all, data);
-    model.rebind("the run's data with the new", &write_data(&all))
+/// What a model makes in the place of what it observed, draw by draw.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcomes {
+    /// By observed variable, arrays `[chain, draw, ...]`: NaN at draws that failed, and in elements
+    /// that no statement is on. Nothing where every draw failed.
+    pub arrays: DrawArrays,
+    /// Draws of a Stan program at which a distribution has no value, chain after chain.
+    pub failed: Vec<FailedDraw>,
 }
 
-fn replace(all: &mut DataSet, data: &DataSet) {
-    for (name, value) in data.iter() {
-        all.insert(name, value.clone());
+/// A draw at which outcomes could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailedDraw {
+    /// The place of its chain among those of the arrays.
+    pub chain: usize,
+    /// Its number in the chain, from 0.
+    pub draw: usize,
+    /// Why, with the program's line.
+    pub reason: String,
+}
+
+/// Data for predictions. Each takes the place of the fit's own of its name; others stay.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum NewData<'a> {
+    /// The fit's own data.
+    None,
+    /// Values.
+    Values(&'a DataSet),
+    /// The text of a JSON file, and its name for messages.
+    Text {
+        /// The name.
+        name: &'a str,
+        /// The text.
+        text: &'a str,
+    },
+}
+
+impl<'a> From<&'a DataSet> for NewData<'a> {
+    fn from(data: &'a DataSet) -> Self {
+        Self::Values(data)
+    }
+}
+
+impl NewData<'_> {
+    /// A program with these data in the place of its own.
+    fn replacing<'m>(&self, model: &'m StanModel) -> Result<Cow<'m, StanModel>, Error> {
+        Ok(match self {
+            Self::None => Cow::Borrowed(model),
+            Self::Values(data) if data.iter().next().is_none() => Cow::Borrowed(model),
+            Self::Values(data) => Cow::Owned(model.rebind_over("the new data", &write_data(data))?),
+            Self::Text { name, text } => Cow::Owned(model.rebind_over(name, text)?),
+        })
+    }
+
+    /// A model's data with these in their place.
+    fn over(&self, bound: &BoundModel) -> Result<DataSet, Error> {
+        let mut all = DataSet::from(bound.data());
+        let read;
+        let new = match self {
+            Self::None => return Ok(all),
+            Self::Values(data) => data,
+            Self::Text { text, .. } => {
+                read = read_data(text)?;
+                &read
+            }
+        };
+        all.replace(new);
+        Ok(all)
     }
 }

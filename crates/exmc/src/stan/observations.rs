@@ -34,12 +34,12 @@ pub struct StanLikelihood {
 
 /// The observations of a program with its data.
 pub(crate) struct Observed {
-    pub(super) program: Arc<Program>,
-    pub(super) observations: Observations,
+    program: Arc<Program>,
+    observations: Observations,
     layout: Layout,
     /// Data and transformed data.
-    pub(super) environment: Environment,
-    pub(super) values: RecordedValues,
+    environment: Environment,
+    values: RecordedValues,
 }
 
 /// From a draw's recorded values to parameters and transformed parameters.
@@ -51,9 +51,14 @@ pub(super) struct RecordedValues {
 }
 
 /// The draws of a run at which a program's observations are looked at.
-pub(super) struct ObservedDraws<'a> {
+struct ObservedDraws<'a> {
     model: &'a StanModel,
-    pub(super) observed: Arc<Observed>,
+    observed: Arc<Observed>,
+    run: RunDraws<'a>,
+}
+
+/// The draws of a run, as many of each chain that did not fail as all of them have.
+pub(super) struct RunDraws<'a> {
     pub(super) variables: &'a [Variable],
     /// Numbers and draws of the usable chains.
     pub(super) chains: Vec<(u32, &'a [f64])>,
@@ -121,7 +126,8 @@ impl StanModel {
         };
         let arrays = parts.iter().zip(made).map(|((data_name, count), values)| {
             let shape = if *count == 1 && is_whole(data_name) { vec![] } else { vec![*count] };
-            let made = DrawArray::new(draws.chains.len(), draws.each, shape.as_slice(), values);
+            let made =
+                DrawArray::new(draws.run.chains.len(), draws.run.each, shape.as_slice(), values);
             Some((data_name.clone(), made?))
         });
         let arrays: Option<DrawArrays> = arrays.collect();
@@ -174,7 +180,7 @@ impl StanModel {
     ) -> Result<Vec<StatementTerms>, Error> {
         let draws = ObservedDraws::of(self, posterior)?;
         let Layout { observations, statements, .. } = &draws.observed.layout;
-        let size = (numbers / (draws.chains.len() * draws.each)).max(1);
+        let size = (numbers / (draws.run.chains.len() * draws.run.each)).max(1);
         for (first, block) in (0..).step_by(size).zip(observations.chunks(size)) {
             let rows = draws.evaluate(block.len(), |out, rows| {
                 let terms = &out[first..first + block.len()];
@@ -196,7 +202,8 @@ impl StanModel {
         let tree = observations.without(&self.origin.tree, environment, layout, left_out);
         let sources = || self.program.sources.clone();
         let tree = tree.map_err(|diagnostics| StanError { sources: sources(), diagnostics })?;
-        self.origin.with_tree(tree)?.bind_with("data", &self.data, &self.options)
+        let super::DataFile { name, text } = &self.data;
+        self.origin.with_tree(tree)?.bind_with(name, text, &self.options)
     }
 
     /// The observations of the program; `first` has the recorded values of any draw.
@@ -207,6 +214,20 @@ impl StanModel {
             diagnostics,
         };
         let observations = Observations::find(program).map_err(wrong)?;
+        let values = self.recorded_values()?;
+        let mut environment = self.environment.clone();
+        let mut caches = Caches::default();
+        let layout = values
+            .place(&mut environment, first)
+            .and_then(|()| observations.layout(&mut environment, &mut caches))
+            .map_err(|error| wrong(vec![error.into()]))?;
+        let (program, environment) = (program.clone(), self.environment.clone());
+        Ok(Arc::new(Observed { program, observations, layout, environment, values }))
+    }
+
+    /// How the recorded values of a draw give the program's variables theirs.
+    pub(super) fn recorded_values(&self) -> Result<RecordedValues, Error> {
+        let program = &self.program;
         let mut environment = self.environment.clone();
         let with_transformed = self.transformed_by_host;
         let transformed = match with_transformed {
@@ -217,33 +238,38 @@ impl StanModel {
         let recorded =
             recorded(program, &mut environment, program.parameters.iter().chain(transformed))?;
         let with_transformed = with_transformed.then(|| program.clone());
-        let values = RecordedValues { recorded, with_transformed };
-        let mut environment = self.environment.clone();
-        let mut caches = Caches::default();
-        let layout = values
-            .place(&mut environment, first)
-            .and_then(|()| observations.layout(&mut environment, &mut caches))
-            .map_err(|error| wrong(vec![error.into()]))?;
-        let (program, environment) = (program.clone(), self.environment.clone());
-        Ok(Arc::new(Observed { program, observations, layout, environment, values }))
+        Ok(RecordedValues { recorded, with_transformed })
     }
 }
 
-impl<'a> ObservedDraws<'a> {
-    pub(super) fn of(model: &'a StanModel, posterior: &'a Posterior) -> Result<Self, Error> {
+impl<'a> RunDraws<'a> {
+    /// # Errors
+    /// When there are no draws.
+    pub(super) fn of(posterior: &'a Posterior) -> Result<Self, Error> {
         let usable = posterior.usable_chains().into_iter();
         let chains: Vec<_> = usable.map(|chain| (chain.chain, chain.values.as_slice())).collect();
         let width = posterior.width().max(1);
         let each = chains.iter().map(|(_, rows)| rows.len() / width).min().unwrap_or(0);
-        let first = chains.first().filter(|_| each > 0).map(|(_, rows)| &rows[..width]);
-        let Some(first) = first else {
+        if each == 0 {
             let message = "there are no draws";
             return Err(exmc_model::Diagnostic::new(exmc_model::Code::MissingData, message).into());
-        };
-        let variables = &posterior.variables;
-        let mut generator = Generator::new(model.bound(), variables, 0)?;
+        }
+        Ok(Self { variables: &posterior.variables, chains, each, width })
+    }
+
+    /// The recorded values of a chain's draws.
+    pub(super) fn rows(&self, rows: &'a [f64]) -> impl Iterator<Item = &'a [f64]> {
+        rows.chunks_exact(self.width).take(self.each)
+    }
+}
+
+impl<'a> ObservedDraws<'a> {
+    fn of(model: &'a StanModel, posterior: &'a Posterior) -> Result<Self, Error> {
+        let run = RunDraws::of(posterior)?;
+        let first = &run.chains[0].1[..run.width];
+        let mut generator = Generator::new(model.bound(), run.variables, 0)?;
         let observed = model.observed(generator.recorded(first)?)?;
-        Ok(Self { model, observed, variables, chains, each, width })
+        Ok(Self { model, observed, run })
     }
 
     /// Fills lists of numbers from the log likelihoods of all observations at one draw after the
@@ -253,12 +279,12 @@ impl<'a> ObservedDraws<'a> {
         lists: usize,
         take: impl Fn(&[f64], &mut [Vec<f64>]) + Sync,
     ) -> Result<Vec<Vec<f64>>, Error> {
-        by_chain(&self.chains, |_, rows| {
-            let mut generator = Generator::new(self.model.bound(), self.variables, 0)?;
+        by_chain(&self.run.chains, |_, rows| {
+            let mut generator = Generator::new(self.model.bound(), self.run.variables, 0)?;
             let mut instance = self.observed.instance();
             let mut out = vec![0.0; self.observed.width()];
             let mut made = vec![Vec::new(); lists];
-            for draw in rows.chunks_exact(self.width).take(self.each) {
+            for draw in self.run.rows(rows) {
                 instance.evaluate(generator.recorded(draw)?, &mut out)?;
                 take(&out, &mut made);
             }

@@ -1,15 +1,21 @@
 //! A run of a Stan program -> replicated data at each draw, from the program's statements on data.
 
+use std::sync::Mutex;
+
 use exmc_draws::Posterior;
 use exmc_math::random::{ChainRng, Phase};
+use exmc_stan::diagnostic::Diagnostic;
 use exmc_stan::host::RuntimeError;
 use exmc_stan::host::error::FaultKind;
-use exmc_stan::pointwise::Replica;
+use exmc_stan::pointwise::{Replica, Replication};
+use exmc_stan::report::locate;
+use exmc_stan::source::Sources;
 
-use super::observations::{Observed, ObservedDraws};
+use super::observations::RunDraws;
 use super::{StanError, StanModel};
 use crate::arrays::{DrawArray, DrawArrays};
 use crate::error::Error;
+use crate::fit::{FailedDraw, Outcomes};
 use crate::generate::Generator;
 use crate::predict::by_chain;
 
@@ -45,41 +51,62 @@ impl StanModel {
     /// drawn, as a user's density without an `_rng` or the logarithm of data; when no statement is
     /// on data.
     pub fn replicate(&self, posterior: &Posterior, seed: u64) -> Result<DrawArrays, Error> {
-        let draws = ObservedDraws::of(self, posterior)?;
-        let observed = &draws.observed;
-        let replication = observed.observations.replication();
-        let replication = replication.map_err(|diagnostics| observed.error(diagnostics))?;
+        Ok(self.outcomes(posterior, seed)?.arrays)
+    }
+
+    /// The same, with the draws that failed.
+    pub(crate) fn outcomes(&self, posterior: &Posterior, seed: u64) -> Result<Outcomes, Error> {
+        let program = &self.program;
+        let wrong = |diagnostics: Vec<Diagnostic>| {
+            Error::from(StanError { sources: program.sources.clone(), diagnostics })
+        };
+        let replication = Replication::find(program).map_err(wrong)?;
+        let (values, run) = (self.recorded_values()?, RunDraws::of(posterior)?);
         let draw = |generator: &mut Generator, environment: &mut _, row: &[f64], rng: &mut _| {
-            let row = generator.recorded(row)?;
-            let made = observed.values.place(environment, row);
+            let row = match generator.recorded(row) {
+                Ok(row) => row,
+                // On the edge of the support there is no position.
+                Err(error) if error.is_model() => {
+                    let first = error.diagnostics().first();
+                    return Ok(Err(first.map_or_else(|| error.to_string(), |d| d.message.clone())));
+                }
+                Err(error) => return Err(error),
+            };
+            let made = values.place(environment, row);
             match made.and_then(|()| replication.draw(environment, rng)) {
-                Ok(made) => Ok(Some(made)),
-                Err(error) if is_of_draw(&error) => Ok(None),
-                Err(error) => Err(observed.error(vec![error.into()])),
+                Err(error) if !is_of_draw(&error) => Err(wrong(vec![error.into()])),
+                made => Ok(made.map_err(|error| reason(&error, &program.sources))),
             }
         };
         // Names and shapes are those of the first draw that has values.
         let mut replicas: Option<Vec<Replica>> = None;
-        let mut generator = Generator::new(self.bound(), draws.variables, 0)?;
-        let mut environment = observed.environment.clone();
+        let mut generator = Generator::new(self.bound(), run.variables, 0)?;
+        let mut environment = self.environment.clone();
         let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
-        for (_, rows) in &draws.chains {
-            for row in rows.chunks_exact(draws.width).take(draws.each) {
-                if replicas.is_none() {
-                    replicas = draw(&mut generator, &mut environment, row, &mut rng)?;
-                }
+        for row in run.chains.iter().flat_map(|(_, rows)| run.rows(rows)) {
+            if replicas.is_none() {
+                replicas = draw(&mut generator, &mut environment, row, &mut rng)?.ok();
             }
         }
         let replicas = replicas.unwrap_or_default();
-        let made = by_chain(&draws.chains, |chain, rows| {
-            let mut generator = Generator::new(self.bound(), draws.variables, 0)?;
-            let mut environment = observed.environment.clone();
+        let failed: Mutex<Vec<FailedDraw>> = Mutex::default();
+        let made = by_chain(&run.chains, |chain, rows| {
+            let mut generator = Generator::new(self.bound(), run.variables, 0)?;
+            let mut environment = self.environment.clone();
             let mut rng = ChainRng::new(seed, chain, Phase::Predictive);
             let mut made = vec![Vec::new(); replicas.len()];
-            for row in rows.chunks_exact(draws.width).take(draws.each) {
-                let drawn = draw(&mut generator, &mut environment, row, &mut rng)?;
+            for (index, row) in run.rows(rows).enumerate() {
+                let drawn = match draw(&mut generator, &mut environment, row, &mut rng)? {
+                    Ok(values) => values,
+                    Err(reason) => {
+                        let place = run.chains.iter().position(|(number, _)| *number == chain);
+                        let one = FailedDraw { chain: place.unwrap_or(0), draw: index, reason };
+                        failed.lock().unwrap_or_else(|poison| poison.into_inner()).push(one);
+                        Vec::new()
+                    }
+                };
                 for (k, (made, known)) in made.iter_mut().zip(&replicas).enumerate() {
-                    match drawn.as_ref().and_then(|drawn| drawn.get(k)) {
+                    match drawn.get(k) {
                         Some(value) => made.extend_from_slice(&value.values),
                         None => made.resize(made.len() + known.values.len(), f64::NAN),
                     }
@@ -87,13 +114,17 @@ impl StanModel {
             }
             Ok(made)
         })?;
-        let (chains, each) = (draws.chains.len(), draws.each);
+        let (chains, each) = (run.chains.len(), run.each);
         let array = |(known, values): (&Replica, Vec<f64>)| {
             let made = DrawArray::new(chains, each, known.shape.as_slice(), values)?;
             Some((known.name.clone(), made))
         };
         let arrays: Option<DrawArrays> = replicas.iter().zip(made).map(array).collect();
-        arrays.ok_or_else(|| Error::internal("a replica has another shape at other draws"))
+        let arrays =
+            arrays.ok_or_else(|| Error::internal("a replica has another shape at other draws"))?;
+        let mut failed = failed.into_inner().unwrap_or_else(|poison| poison.into_inner());
+        failed.sort_by_key(|failure| (failure.chain, failure.draw));
+        Ok(Outcomes { arrays, failed })
     }
 }
 
@@ -102,10 +133,11 @@ fn is_of_draw(error: &RuntimeError) -> bool {
     matches!(error.kind, FaultKind::Domain | FaultKind::Rejected)
 }
 
-impl Observed {
-    /// Mistakes with the texts that they are in.
-    fn error(&self, diagnostics: Vec<exmc_stan::diagnostic::Diagnostic>) -> Error {
-        StanError { sources: self.program.sources.clone(), diagnostics }.into()
+/// A mistake with its line, as a sentence.
+fn reason(error: &RuntimeError, sources: &Sources) -> String {
+    match locate(error.span, sources) {
+        Some(place) => format!("{} (`{}`, line {})", error.message, place.file, place.line),
+        None => error.message.clone(),
     }
 }
 
@@ -241,7 +273,7 @@ mod tests {
             ("y ~ normal(mu, 1); y ~ normal(mu, 2);", "`y` is drawn a second time"),
             (
                 "for (i in 1:N) target += log_mix(0.5, normal_lpdf(y[i] | mu, 1), normal_lpdf(y[i] | 0, 1));",
-                "log_lik",
+                "help: draw replications in generated quantities",
             ),
         ] {
             let text = program(statement, "");
