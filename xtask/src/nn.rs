@@ -76,15 +76,17 @@ pub(crate) fn backend(args: &[&str]) -> Result<(), String> {
     };
     std::fs::create_dir_all(&report).map_err(|e| format!("{}: {e}", report.display()))?;
     let report = report.to_string_lossy().into_owned();
-    // The table of penalties needs none of the other backends, which take longest to build.
-    let args = ["run", "--release", "-p", "matrix", "--no-default-features", "--features", names];
+    // Alone, the table of penalties needs none of the other backends, which take longest to build;
+    // the logits need them all, and one build serves both.
+    let only = ["--no-default-features"];
+    let only = if has_logits { &only[1..] } else { &only[..] };
+    let args = [&["run", "--release", "-p", "matrix"], only, &["--features", names]].concat();
     let table = [&args[..], &["--bin", "report", "--", &report, &label], &chosen].concat();
     // A backend's table shows what it misses; the logits must be there all the same.
     let table = cargo(&table, &variables);
     if !has_logits {
         return table;
     }
-    let args = ["run", "--release", "-p", "matrix", "--features", names];
     let logits = [&args[..], &["--bin", "logits", "--", &report, &label]].concat();
     table.and(cargo(&logits, &variables))
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::fault;
 use crate::primitive::flatten;
-use crate::reduce::{RowReduce, max_rows, nothing, sum, sum_rows, wide};
+use crate::reduce::{RowReduce, max_rows, nothing, sum, sum_rows, wide, with_steady_slope};
 
 /// Terms of at most this probability count as zero in a divergence.
 const SMALL: f64 = 1e-10;
@@ -117,13 +117,6 @@ pub fn entropy<const D: usize>(
             log_p = normalised(log_p);
         }
     }
-    let gone = log_p.clone().detach().lower_equal_scalar(FLOOR);
-    let terms = if fault::planted("mask-after") {
-        (log_p.clone().exp() * log_p).mask_fill(gone, 0.0)
-    } else {
-        let kept = log_p.mask_fill(gone, GONE);
-        kept.clone().exp() * kept
-    };
     let mut sign = if mode == EntropyMode::Bonus { -1.0 } else { 1.0 };
     if fault::planted("entropy-sign") {
         sign = 1.0;
@@ -131,13 +124,26 @@ pub fn entropy<const D: usize>(
     if normalise {
         sign *= if classes > 1 { 1.0 / (classes as f64).ln() } else { 0.0 };
     }
-    let count = terms.dims()[0];
-    Ok(match reduce {
-        RowReduce::None => sum_rows(terms).mul_scalar(sign),
-        // Of all rows together in one sum.
-        RowReduce::Sum => sum(flatten(terms)).mul_scalar(sign),
-        RowReduce::Mean => sum(flatten(terms)).mul_scalar(sign / count as f64),
-    })
+    let gone = log_p.clone().detach().lower_equal_scalar(FLOOR);
+    if fault::planted("mask-after") {
+        let terms = (log_p.clone().exp() * log_p).mask_fill(gone, 0.0);
+        return Ok(reduce.rows(sum_rows(terms)).mul_scalar(sign));
+    }
+    let kept = log_p.mask_fill(gone, GONE);
+    if reduce == RowReduce::None {
+        return Ok(sum_rows(kept.clone().exp() * kept).mul_scalar(sign));
+    }
+    let factor = match reduce {
+        RowReduce::Mean => sign / kept.dims()[0] as f64,
+        RowReduce::Sum | RowReduce::None => sign,
+    };
+    // Burn takes an exponential again for its gradient. Here $e^\ell\ell$ has the gradient
+    // $e^\ell\ell + e^\ell$ of what is there already.
+    let plain = kept.clone().detach();
+    let probabilities = plain.clone().exp();
+    let terms = probabilities.clone() * plain;
+    let value = sum(flatten(terms.clone()));
+    Ok(with_steady_slope(value, kept, terms + probabilities).mul_scalar(factor))
 }
 
 /// $\ell - \log\sum_c e^{\ell_c}$ of each row.

@@ -9,6 +9,7 @@ use burn::tensor::{DType, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
+use crate::primitive::flatten;
 
 /// How many elements one pass adds.
 const BLOCK: usize = 64;
@@ -169,6 +170,16 @@ pub(crate) fn with_slope(value: Tensor<1>, x: Tensor<2>, slope: Tensor<2>) -> Te
         return value;
     }
     let along = x.reshape([1, count]).matmul(slope.reshape([count, 1])).reshape([1]);
+    value + (along.clone() - along.detach())
+}
+
+/// As [`with_slope`], for slopes that no device may round: the term is a sum of products of two
+/// numbers each.
+pub(crate) fn with_steady_slope(value: Tensor<1>, x: Tensor<2>, slope: Tensor<2>) -> Tensor<1> {
+    if !x.is_tracked() {
+        return value;
+    }
+    let along = sum(flatten(x * slope));
     value + (along.clone() - along.detach())
 }
 

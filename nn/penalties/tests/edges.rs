@@ -152,6 +152,39 @@ fn impossible_classes_have_finite_gradients() {
 }
 
 #[test]
+fn an_entropy_of_all_rows_has_the_gradient_of_its_rows() {
+    // One number's gradient is in closed form, that of a value for each row is Burn's.
+    let x = [-0.5, -1.5, -INF, -1.2, -60.0, -0.3, -49.0, 0.0];
+    for (name, d) in devices() {
+        for (mode, normalise, temperature) in [
+            (EntropyMode::Bonus, false, 1.0),
+            (EntropyMode::Penalty, true, 1.0),
+            (EntropyMode::Bonus, true, 0.7),
+        ] {
+            let of = |x, how| entropy(x, mode, normalise, temperature, how).unwrap();
+            for (how, share) in [(RowReduce::Sum, 1.0), (RowReduce::Mean, 0.5)] {
+                let (value, slope) = with_gradient(&x, [2, 4], &d, |x| of(x, how));
+                let (rows, slopes) = with_gradient(&x, [2, 4], &d, |x| {
+                    of(x, RowReduce::None).sum().mul_scalar(share)
+                });
+                assert!((value - rows).abs() <= 1e-14 * rows.abs(), "{name}: {value} {rows}");
+                for (a, b) in slope.iter().zip(&slopes) {
+                    // Some roundings of numbers of order one.
+                    assert!((a - b).abs() < 1e-15, "{name}: {slope:?} {slopes:?}");
+                }
+                // Classes whose log probability is at most -50 count for nothing.
+                assert_eq!(slope[2], 0.0, "{name}: {slope:?}");
+            }
+        }
+        let (_, slope) = with_gradient(&x, [2, 4], &d, |x| {
+            entropy(x, EntropyMode::Bonus, false, 1.0, RowReduce::Sum).unwrap()
+        });
+        assert_eq!(slope[4], 0.0, "{name}: {slope:?}");
+        assert!(slope[6] != 0.0, "{name}: {slope:?}");
+    }
+}
+
+#[test]
 fn a_temperature_costs_no_digits() {
     // Burn differentiates a division by a scalar with a reciprocal of seven digits; 1/3 shows it,
     // where 1/2 would not.
