@@ -1,8 +1,8 @@
 //! A sampled run -> files of other programs, opened by ArviZ (both generations), xarray, pandas,
 //! polars and CmdStanPy.
 //!
-//! The script `crates/exmc-files/tests/open_with_arviz.py` compares every number that they read, and
-//! `az.loo` with `exmc loo`.
+//! The script `crates/exmc-files/tests/open_with_arviz.py` compares every number that they read,
+//! and `az.loo` with `exmc loo`.
 
 use std::path::Path;
 use std::process::Command;

@@ -110,9 +110,9 @@ fn libtorch(python: Option<PathBuf>) -> Result<Vec<(&'static str, OsString)>, St
     }
     let package = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     // The build script asks the Python that comes first.
-    let own = python.parent().map(PathBuf::from).unwrap_or_default();
+    let python_folder = python.parent().map(PathBuf::from).unwrap_or_default();
     let others = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::iter::once(own).chain(std::env::split_paths(&others));
+    let paths = std::iter::once(python_folder).chain(std::env::split_paths(&others));
     let path = std::env::join_paths(paths).map_err(|e| e.to_string())?;
     let libraries = package.join("lib").into_os_string();
     Ok(vec![("LIBTORCH_USE_PYTORCH", "1".into()), ("PATH", path), ("LD_LIBRARY_PATH", libraries)])

@@ -4,8 +4,8 @@
 //! that manifests keep to; paths, names of files and links in documents exist; `unsafe` has its
 //! reason; every family, operation and pass is named in a test; every file of tests is part of a
 //! program; every page of `docs/` is in its tables of contents; no circle of imports and no long
-//! comment but those listed; no `own`, `of`, `there`, `at` or `whole` is a thing's only name; nothing
-//! is left "to do". Long files are only reported.
+//! comment but those listed; no `own`, `of`, `there`, `at` or `whole` is a thing's only name;
+//! nothing is left "to do". Long files are only reported.
 
 mod contents;
 mod imports;

@@ -11,8 +11,8 @@
 //! | 48..56 | number of bytes of the contents |
 //! | 56.. | the contents, then their and the header's CRC-32 |
 //!
-//! The contents are those of [`Checkpoint`], in the order of [`write_all`]. They are written in pieces
-//! of 64 KiB.
+//! The contents are those of [`Checkpoint`], in the order of [`write_all`]. They are written in
+//! pieces of 64 KiB.
 
 use std::io;
 

@@ -161,7 +161,7 @@ fn probe(device: &Device, dtype: DType) -> Result<Vec<String>, String> {
         compare(name, result, &expected, dtype)?;
     }
     let product = |i: usize, j: usize| (0..8).map(|k| values[8 * i + k] * values[8 * j + k]).sum();
-    let gram: Vec<f64> = (0..64).map(|at| product(at / 8, at % 8)).collect();
+    let gram: Vec<f64> = (0..64).map(|element| product(element / 8, element % 8)).collect();
     compare("matmul", x.clone().matmul(x.clone().transpose()), &gram, dtype)?;
     let sums: Vec<f64> = values.chunks(8).map(|row| row.iter().sum()).collect();
     compare("sum of rows", x.clone().sum_dim(1), &sums, dtype)?;

@@ -141,11 +141,11 @@ const WIDTH: usize = 8;
 
 /// Its weights, exact in every type.
 fn network() -> Network {
-    let at = |k: usize, by: usize| ((k * by) % 17) as f64 / 16.0 - 0.5;
+    let weight = |k: usize, by: usize| ((k * by) % 17) as f64 / 16.0 - 0.5;
     Network {
-        w: (0..WIDTH * WIDTH).map(|k| at(k, 7)).collect(),
-        b: (0..WIDTH).map(|k| at(k, 5)).collect(),
-        v: (0..WIDTH).map(|k| at(k, 3) + 0.0625).collect(),
+        w: (0..WIDTH * WIDTH).map(|k| weight(k, 7)).collect(),
+        b: (0..WIDTH).map(|k| weight(k, 5)).collect(),
+        v: (0..WIDTH).map(|k| weight(k, 3) + 0.0625).collect(),
     }
 }
 

@@ -117,8 +117,8 @@ impl Evaluation {
     pub fn check(&self) -> Result<(), Error> {
         let values = read(self.rows.iter().map(|row| row.raw.clone()).collect())?;
         let named = |what, bad: fn(f64) -> bool| {
-            let at = values.iter().position(|value| bad(*value))?;
-            Some(Error::NotFinite { line: self.rows[at].name.clone(), what })
+            let index = values.iter().position(|value| bad(*value))?;
+            Some(Error::NotFinite { line: self.rows[index].name.clone(), what })
         };
         match named("NaN", f64::is_nan).or_else(|| named("infinite", f64::is_infinite)) {
             Some(error) => Err(error),

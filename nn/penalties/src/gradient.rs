@@ -94,9 +94,10 @@ pub fn gradient_penalty_black_box<const D: usize>(
     }
     let slope = Slope::at(&f, &x, target, over)?;
     let direction = lift(slope.direction.clone(), &slope.tracked);
-    let at = |times: f64| f(slope.tracked.clone() + direction.clone().mul_scalar(times * step));
-    let near = (at(1.0) - at(-1.0)).mul_scalar(8.0);
-    let derivative = (near - (at(2.0) - at(-2.0))).mul_scalar(1.0 / (12.0 * step));
+    let value_at =
+        |times: f64| f(slope.tracked.clone() + direction.clone().mul_scalar(times * step));
+    let near = (value_at(1.0) - value_at(-1.0)).mul_scalar(8.0);
+    let derivative = (near - (value_at(2.0) - value_at(-2.0))).mul_scalar(1.0 / (12.0 * step));
     let count = slope.weights.shape().num_elements();
     let weights = lift(slope.weights.clone(), &slope.tracked).reshape([count]);
     let surrogate = sum(wide(derivative * weights));

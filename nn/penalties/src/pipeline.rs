@@ -130,10 +130,10 @@ fn named(name: &str) -> Result<Penalty, Error> {
         ),
         ("output_magnitude", Penalty::OutputMagnitude { target: 1.0, reduce: crate::Reduce::Mean }),
     ];
-    if let Some((_, penalty)) = known.iter().find(|(own, _)| *own == name) {
+    if let Some((_, penalty)) = known.iter().find(|(known_name, _)| *known_name == name) {
         return Ok(penalty.clone());
     }
-    let names: Vec<String> = known.iter().map(|(own, _)| (*own).to_owned()).collect();
+    let names: Vec<String> = known.iter().map(|(known_name, _)| (*known_name).to_owned()).collect();
     Err(Error::Custom { name: name.to_owned(), known: nearest(&[name.to_owned()], &names, 6) })
 }
 

@@ -223,8 +223,8 @@ impl Recipe {
 
     /// Removes the line of this name, if there is one.
     pub fn remove(&mut self, name: &str) -> Option<Line> {
-        let at = self.lines.iter().position(|line| line.name == name)?;
-        Some(self.lines.remove(at))
+        let index = self.lines.iter().position(|line| line.name == name)?;
+        Some(self.lines.remove(index))
     }
 
     pub(crate) fn customs(&self) -> &Customs {

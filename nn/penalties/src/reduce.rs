@@ -111,15 +111,15 @@ pub(crate) fn product(a: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
     if k <= LONG {
         return a.matmul(b);
     }
-    let (blocks, whole) = (k / LONG, k / LONG * LONG);
-    let left = a.clone().narrow(1, 0, whole).reshape([n, blocks, LONG]).swap_dims(0, 1);
-    let right = b.clone().narrow(0, 0, whole).reshape([blocks, LONG, m]);
+    let (blocks, covered) = (k / LONG, k / LONG * LONG);
+    let left = a.clone().narrow(1, 0, covered).reshape([n, blocks, LONG]).swap_dims(0, 1);
+    let right = b.clone().narrow(0, 0, covered).reshape([blocks, LONG, m]);
     let parts = left.matmul(right).reshape([blocks, n * m]).transpose();
     let total = sum_rows(parts).reshape([n, m]);
-    if whole == k {
+    if covered == k {
         return total;
     }
-    total + a.narrow(1, whole, k - whole).matmul(b.narrow(0, whole, k - whole))
+    total + a.narrow(1, covered, k - covered).matmul(b.narrow(0, covered, k - covered))
 }
 
 /// $\max_j x_{ij}$ in blocks. **Shape**: `[rows, n]` with n > 0 to `[rows]`.

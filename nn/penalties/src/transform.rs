@@ -196,8 +196,9 @@ fn clip_global_norm(slopes: &mut [Slope], limit: f64) {
     let dtype = first.dtype();
     let all = Tensor::cat(lengths.iter().map(|l| l.clone().cast(dtype)).collect(), 0);
     let global = norm(all);
-    for (slope, own) in slopes.iter_mut().zip(lengths) {
-        let length = if fault::planted("clip-each-tensor") { own } else { global.clone() };
+    for (slope, tensor_length) in slopes.iter_mut().zip(lengths) {
+        let length =
+            if fault::planted("clip-each-tensor") { tensor_length } else { global.clone() };
         let factor = length.clamp_min(SHORT).recip().mul_scalar(limit).clamp_max(1.0);
         slope.gradient = slope.gradient.clone() * factor.cast(slope.gradient.dtype());
     }

@@ -67,7 +67,7 @@ fn tiny_numbers_keep_their_direction() {
                 (Penalty::SpectralNorm, 1e-30),
                 (Penalty::NuclearNorm, 1e-30),
             ] {
-                let at = |scale: f64| {
+                let norm_at = |scale: f64| {
                     let values: Vec<f64> =
                         [0.5, -1.0, 2.0, 1.0, 0.25, -0.5].iter().map(|x| x * scale).collect();
                     let x = Tensor::<2>::from_data(TensorData::new(values, [2, 3]), (&d, dtype));
@@ -76,7 +76,7 @@ fn tiny_numbers_keep_their_direction() {
                     let grads = value.backward();
                     (number(value.inner()), read(x.grad(&grads).unwrap()))
                 };
-                let ((small, slope), (one, expected)) = (at(scale), at(1.0));
+                let ((small, slope), (one, expected)) = (norm_at(scale), norm_at(1.0));
                 // All four are homogeneous of degree one: the value scales and the gradient does
                 // not.
                 assert!((small / scale - one).abs() < 1e-5, "{name} {dtype:?} {penalty:?} {small}");
@@ -161,11 +161,11 @@ fn an_entropy_of_all_rows_has_the_gradient_of_its_rows() {
             (EntropyMode::Penalty, true, 1.0),
             (EntropyMode::Bonus, true, 0.7),
         ] {
-            let of = |x, how| entropy(x, mode, normalise, temperature, how).unwrap();
+            let entropy_reduced = |x, how| entropy(x, mode, normalise, temperature, how).unwrap();
             for (how, share) in [(RowReduce::Sum, 1.0), (RowReduce::Mean, 0.5)] {
-                let (value, slope) = with_gradient(&x, [2, 4], &d, |x| of(x, how));
+                let (value, slope) = with_gradient(&x, [2, 4], &d, |x| entropy_reduced(x, how));
                 let (rows, slopes) = with_gradient(&x, [2, 4], &d, |x| {
-                    of(x, RowReduce::None).sum().mul_scalar(share)
+                    entropy_reduced(x, RowReduce::None).sum().mul_scalar(share)
                 });
                 assert!((value - rows).abs() <= 1e-14 * rows.abs(), "{name}: {value} {rows}");
                 for (a, b) in slope.iter().zip(&slopes) {

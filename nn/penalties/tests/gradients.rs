@@ -15,11 +15,11 @@ const INPUTS: usize = 3;
 const WIDTH: usize = 4;
 
 fn network() -> Network {
-    let at = |k: usize, by: f64| (by * (k as f64 + 1.0)).sin();
+    let weight = |k: usize, by: f64| (by * (k as f64 + 1.0)).sin();
     Network {
-        w: (0..INPUTS * WIDTH).map(|k| at(k, 1.3)).collect(),
-        b: (0..WIDTH).map(|k| at(k, 0.7)).collect(),
-        v: (0..WIDTH).map(|k| at(k, 2.1)).collect(),
+        w: (0..INPUTS * WIDTH).map(|k| weight(k, 1.3)).collect(),
+        b: (0..WIDTH).map(|k| weight(k, 0.7)).collect(),
+        v: (0..WIDTH).map(|k| weight(k, 2.1)).collect(),
     }
 }
 
@@ -118,12 +118,14 @@ fn tangents_follow_the_chain_rule() {
         let g = |x: Dual<2>| (f(x) * Dual::constant(weights.clone())).sum_each();
         let along = tensor(&direction, [1, 4], d);
         let found = number(derivative_along(g, tensor(&x, [1, 4], d), along));
-        let at = |h: f64| {
+        let value_at = |h: f64| {
             let moved: Vec<f64> = x.iter().zip(&direction).map(|(x, d)| x + h * d).collect();
             number(g(Dual::constant(tensor(&moved, [1, 4], d))).p)
         };
         let h = 1e-4;
-        let difference = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
+        let difference = (8.0 * (value_at(h) - value_at(-h))
+            - (value_at(2.0 * h) - value_at(-2.0 * h)))
+            / (12.0 * h);
         assert!((found - difference).abs() < 1e-10, "{name}: {found} {difference}");
     }
 }

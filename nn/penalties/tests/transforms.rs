@@ -152,9 +152,9 @@ fn settings_are_checked() {
 #[test]
 fn an_average_follows_the_model() {
     for (_, d) in devices() {
-        let at = |x: f64| Weights::new(&[x], [1, 1], &d);
-        let mut average = Average::new(&at(1.0), 0.9, false).unwrap();
-        let start = at(1.0);
+        let weights_of = |x: f64| Weights::new(&[x], [1, 1], &d);
+        let mut average = Average::new(&weights_of(1.0), 0.9, false).unwrap();
+        let start = weights_of(1.0);
         let moved = |x: f64| {
             let model = start.clone();
             set(model, x)
@@ -165,10 +165,10 @@ fn an_average_follows_the_model() {
         close(average.model().values()[0], 1.19, 1e-15);
         assert_eq!(average.updates(), 2);
         assert!(!average.model().beta.val().is_autodiff(), "an average has no graph");
-        let mut warm = Average::new(&at(1.0), 0.9, true).unwrap();
+        let mut warm = Average::new(&weights_of(1.0), 0.9, true).unwrap();
         warm.update(&moved(2.0));
         close(warm.model().values()[0], 1.9, 1e-15);
-        assert!(Average::new(&at(1.0), 1.0, false).is_err());
+        assert!(Average::new(&weights_of(1.0), 1.0, false).is_err());
     }
 }
 

@@ -20,7 +20,8 @@ pub struct Network {
 impl Network {
     fn hidden(&self, x: &[f64]) -> Vec<f64> {
         let width = self.b.len();
-        let preactivation = |j: usize| self.b[j] + sum((0..x.len()).map(|i| x[i] * self.w[i * width + j]));
+        let preactivation =
+            |j: usize| self.b[j] + sum((0..x.len()).map(|i| x[i] * self.w[i * width + j]));
         (0..width).map(|j| preactivation(j).tanh()).collect()
     }
 
@@ -41,7 +42,8 @@ impl Network {
         let rows: Vec<&[f64]> = x.chunks(inputs).collect();
         let slopes: Vec<Vec<f64>> = rows.iter().map(|row| self.gradient(row)).collect();
         let full_norm = norm(&slopes.concat());
-        let lengths: Vec<f64> = slopes.iter().map(|s| if each { norm(s) } else { full_norm }).collect();
+        let lengths: Vec<f64> =
+            slopes.iter().map(|s| if each { norm(s) } else { full_norm }).collect();
         let share = if each { 1.0 / rows.len() as f64 } else { 1.0 };
         let value = if each {
             share * sum(lengths.iter().map(|n| (n - target).powi(2)))

@@ -250,8 +250,9 @@ impl Tensors {
         let rows = windows * frames;
         let width = schema.width();
         let tables: Vec<(usize, usize)> = schema.tables().collect();
-        let is_table: Vec<bool> =
-            (0..width).map(|column| tables.iter().any(|(table_column, _)| *table_column == column)).collect();
+        let is_table: Vec<bool> = (0..width)
+            .map(|column| tables.iter().any(|(table_column, _)| *table_column == column))
+            .collect();
         let mut plain = Vec::with_capacity(rows * (width - tables.len()));
         let mut numbers = vec![Vec::with_capacity(rows); tables.len()];
         let mut targets = vec![Vec::with_capacity(rows); COMPONENTS.len()];

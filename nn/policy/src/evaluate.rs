@@ -152,7 +152,8 @@ impl Judge {
                 port.controller = self.discretiser.controller(closed_actions[k]);
             }
             self.schema.compute(std::slice::from_ref(&state), view, &mut numbers)?;
-            closed_actions[k + self.delay] = self.closed.step(&numbers, |_, logits| greedy(logits))?;
+            closed_actions[k + self.delay] =
+                self.closed.step(&numbers, |_, logits| greedy(logits))?;
             if row < judged {
                 continue;
             }

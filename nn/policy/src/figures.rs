@@ -107,8 +107,9 @@ pub fn calibration_chart(judgement: &Judgement) -> Chart {
 pub fn offset_chart(judgement: &Judgement) -> Chart {
     let mut fit = panel("", ("frames after the observed one", None), ("share", SHARE));
     let tried = judgement.offsets.iter().enumerate().filter(|(_, (_, asked))| *asked > 0);
-    let points: Vec<(f64, f64)> =
-        tried.map(|(offset, (right, asked))| (offset as f64, *right as f64 / *asked as f64)).collect();
+    let points: Vec<(f64, f64)> = tried
+        .map(|(offset, (right, asked))| (offset as f64, *right as f64 / *asked as f64))
+        .collect();
     let delay = judgement.delay as f64;
     fit.series.push(series("the policy's delay", vec![(delay, 0.0), (delay, 1.0)], true, 2));
     fit.series.push(series("policy", points, true, 0));

@@ -105,7 +105,8 @@ fn a_policy_is_judged_plays_over_the_protocol_and_takes_a_head_from_stan() {
     let replays = Replays::find(&[judged]).expect("replays");
     let mut evaluate_settings = EvaluateSettings::default();
     "port 1".clone_into(&mut evaluate_settings.players);
-    let evaluation = evaluate(&checkpoint, replays.names(), &evaluate_settings).expect("a judgement");
+    let evaluation =
+        evaluate(&checkpoint, replays.names(), &evaluate_settings).expect("a judgement");
     let judgement = &evaluation.judgement;
     assert_eq!(judgement.frames, 2 * 600);
     let (policy, repeat) = judgement.whole_at_changes.shares();

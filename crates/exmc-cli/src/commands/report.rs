@@ -146,10 +146,14 @@ fn leave_one_out(
             observed_and_predicted(directory, &run.posterior, replicated, observed)?;
         pit = Some(evidence::loo_pits(&likelihood, &observed, &predicted)?);
     }
-    if let [own] = replicated
-        && own.observed.len() == likelihood.rows.len()
+    if let [only_replicated] = replicated
+        && only_replicated.observed.len() == likelihood.rows.len()
     {
-        pit = Some(evidence::loo_pits(&likelihood, &own.observed, &own.predicted)?);
+        pit = Some(evidence::loo_pits(
+            &likelihood,
+            &only_replicated.observed,
+            &only_replicated.predicted,
+        )?);
     }
     Ok(Some(Loo {
         elpd: (loo.elpd, loo.se),

@@ -80,7 +80,7 @@ fn exponential(claim: &Claim) -> Claim {
 
 fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> {
     let points: Vec<&[f64]> = section.rows.iter().map(|row| row.args.as_slice()).collect();
-    let tolerance = tolerance::of(name);
+    let tolerance = tolerance::tolerance_of(name);
     let is_density = name.contains("_lpdf") || name.contains("_lpmf");
     let mut wrong = Vec::new();
     for executor in [Executor::Reference, Executor::Native] {
@@ -131,7 +131,7 @@ fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> 
 
 fn check_host(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> {
     let points: Vec<&[f64]> = section.rows.iter().map(|row| row.args.as_slice()).collect();
-    let tolerance: Tolerance = tolerance::of(name);
+    let tolerance: Tolerance = tolerance::tolerance_of(name);
     let is_density = name.contains("_lpdf") || name.contains("_lpmf");
     let mut wrong = Vec::new();
     for ((found, claim), point) in

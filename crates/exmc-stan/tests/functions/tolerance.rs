@@ -75,7 +75,7 @@ const DISTRIBUTION: Tolerance =
 
 /// The tolerance of a function: values to 1e-13, some 450 ulps, of themselves (what a logarithm of
 /// the size 700 leaves of its exponential), derivatives to 1e-9.
-pub(crate) fn of(name: &str) -> Tolerance {
+pub(crate) fn tolerance_of(name: &str) -> Tolerance {
     let exception = OTHERS.iter().find(|(names, _)| names.split(' ').any(|n| n == name));
     if let Some((_, tolerance)) = exception {
         *tolerance

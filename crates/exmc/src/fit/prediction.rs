@@ -81,8 +81,8 @@ impl Fit {
         Ok(self.predict_outcomes(NewData::None)?.arrays)
     }
 
-    /// What the model makes of new data in the place of those that it observed: for every draw, each
-    /// observed variable drawn given the draw's values. Of a Stan program the data that its
+    /// What the model makes of new data in the place of those that it observed: for every draw,
+    /// each observed variable drawn given the draw's values. Of a Stan program the data that its
     /// statements are on ([`StanModel::replicate`]), whatever its generated quantities draw; new
     /// data must have a value for them too, of which only the size counts.
     ///

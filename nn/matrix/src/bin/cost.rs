@@ -42,12 +42,12 @@ impl Network {
         let mut state = Tensor::<2>::zeros([BATCH, STATE], &gates.device());
         let mut states = Vec::with_capacity(FRAMES);
         for frame in 0..FRAMES {
-            let own = gates.clone().narrow(0, frame * BATCH, BATCH);
+            let frame_gates = gates.clone().narrow(0, frame * BATCH, BATCH);
             let past = self.recurrent.forward(state.clone());
             let part = |x: &Tensor<2>, k: usize| x.clone().narrow(1, k * STATE, STATE);
-            let reset = activation::sigmoid(part(&own, 0) + part(&past, 0));
-            let update = activation::sigmoid(part(&own, 1) + part(&past, 1));
-            let new = (part(&own, 2) + reset * part(&past, 2)).tanh();
+            let reset = activation::sigmoid(part(&frame_gates, 0) + part(&past, 0));
+            let update = activation::sigmoid(part(&frame_gates, 1) + part(&past, 1));
+            let new = (part(&frame_gates, 2) + reset * part(&past, 2)).tanh();
             state = new.clone() + update * (state - new);
             states.push(state.clone());
         }

@@ -72,11 +72,11 @@ impl Network {
 
     /// The largest score's margin, written so that it can be differentiated along a direction: the
     /// score of each image's own digit.
-    pub fn score(&self, x: Dual<2>, own: &Tensor<2>) -> Dual<1> {
+    pub fn score(&self, x: Dual<2>, true_digits: &Tensor<2>) -> Dual<1> {
         let bias = |layer: &Linear| layer.bias.as_ref().map(Param::val);
         let hidden = x.linear(self.input.weight.val(), bias(&self.input)).tanh();
         let scores = hidden.linear(self.output.weight.val(), bias(&self.output));
-        (scores * Dual::constant(own.clone())).sum_each()
+        (scores * Dual::constant(true_digits.clone())).sum_each()
     }
 }
 
@@ -96,16 +96,16 @@ fn one_hot(digits: &[usize], device: &Device) -> Tensor<2> {
 pub fn train(recipe: &Recipe, key: Option<&str>) -> Result<Network, penalties::Error> {
     let device = Device::flex().autodiff();
     let (images, _) = load(&device);
-    let own = one_hot(&images.digits, &device);
+    let true_digits = one_hot(&images.digits, &device);
     let mut network = Network::new(&device);
     recipe.check(&network)?;
     let mut optimiser = AdamWConfig::new().with_weight_decay(0.0).init();
     for step in 0..STEPS {
         let logs = network.forward(images.pixels.clone());
-        let loss = (logs.clone() * own.clone()).sum().mul_scalar(-1.0 / TRAINING as f64);
+        let loss = (logs.clone() * true_digits.clone()).sum().mul_scalar(-1.0 / TRAINING as f64);
         let mut outputs = Outputs::new().with("log_probabilities", logs);
         if let Some(key) = key {
-            let f = |x: Dual<2>| network.score(x, &own);
+            let f = |x: Dual<2>| network.score(x, &true_digits);
             let penalty = gradient_penalty(f, images.pixels.clone(), 0.0, Over::Sample)?;
             outputs = outputs.gradient_penalty(key, &penalty);
         }
@@ -140,10 +140,10 @@ impl Outcome {
         let device = Device::flex().autodiff();
         let (_, test) = load(&device);
         let found: Tensor<2, Int> = network.forward(test.pixels.clone()).argmax(1);
-        let own = one_hot(&test.digits, &device);
-        let right: Tensor<2, Bool> = found.equal(own.clone().argmax(1));
+        let true_digits = one_hot(&test.digits, &device);
+        let right: Tensor<2, Bool> = found.equal(true_digits.clone().argmax(1));
         let right = right.int().sum().into_scalar::<i64>() as f64;
-        let f = |x: Dual<2>| network.score(x, &own);
+        let f = |x: Dual<2>| network.score(x, &true_digits);
         let slopes = gradient_penalty(f, test.pixels.clone(), 0.0, Over::Sample)?.norms;
         let weights: Vec<f32> =
             network.input.weight.val().inner().try_into_vec_as().expect("host data can be read");

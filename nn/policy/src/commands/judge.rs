@@ -95,7 +95,9 @@ pub(crate) fn show(evaluation: &Evaluation) {
     let (changed, changed_repeat) = judgement.whole_at_changes.shares();
     say(&format!("loss {:.6} nats a frame, all components together", judgement.nll()));
     say(&format!("all components right: {all:.4} (repeating {all_repeat:.4})"));
-    say(&format!("all components right where any changes: {changed:.4} (repeating {changed_repeat:.4})"));
+    say(&format!(
+        "all components right where any changes: {changed:.4} (repeating {changed_repeat:.4})"
+    ));
     match judgement.best_offset() {
         Some(best) if best != judgement.delay => say(&format!(
             "warning: actions fit best at offset {best}, but the delay is {}",

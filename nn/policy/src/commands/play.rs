@@ -136,7 +136,8 @@ impl Bench {
             step = game.step(&expert.controller(&step.state))?;
         }
         seconds.sort_by(f64::total_cmp);
-        let quantile = |share: f64| 1e6 * seconds[((seconds.len() - 1) as f64 * share).round() as usize];
+        let quantile =
+            |share: f64| 1e6 * seconds[((seconds.len() - 1) as f64 * share).round() as usize];
         say(&format!(
             "{} actions (features, network, choice), microseconds: least {:.1}, median {:.1}, \
              99 % {:.1}, 99.9 % {:.1}",

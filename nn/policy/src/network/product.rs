@@ -152,7 +152,8 @@ mod tests {
                     2.0 + (0..inner).map(|i| x[row * inner + i] * weight_at(i, j)).sum::<f32>()
                 })
                 .collect();
-            let turned: Vec<f32> = (0..inner * columns).map(|k| weight_at(k % inner, k / inner)).collect();
+            let turned: Vec<f32> =
+                (0..inner * columns).map(|k| weight_at(k % inner, k / inner)).collect();
             let ways =
                 [Packed::of(arch, &weight, columns), Packed::transposed(arch, &turned, columns)];
             for matrix in ways {

@@ -342,7 +342,7 @@ fn rates(rows: &[Row]) -> String {
          coordinates | ratio | gain | learning |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (row, writing) in each(rows) {
-        let [written, whole] =
+        let [written, with_all] =
             [Mode::Written, Mode::Whole].map(|mode| Rates::of(row, writing, mode));
         let (gain, cost) = gain_and_cost(row, writing);
         let _ = writeln!(
@@ -354,9 +354,9 @@ fn rates(rows: &[Row]) -> String {
             written.others[0],
             written.others[1],
             written.ratio,
-            whole.others[0],
-            whole.others[1],
-            whole.ratio,
+            with_all.others[0],
+            with_all.others[1],
+            with_all.ratio,
             100.0 * cost,
         );
     }
