@@ -194,7 +194,7 @@ impl<'p, 't> Reader<'p, 't> {
                 let name = std::str::from_utf8(key).ok().and_then(|key| wanted.get(key).copied());
                 let Some(name) = name else { return cursor.skip(0) };
                 cursor.peek();
-                let place = cursor.at;
+                let place = cursor.position;
                 let entry = Entry { raw: raw::parse(cursor, 0)?, file, start: place };
                 if found.insert(name, entry).is_some_and(|earlier| earlier.file == file) {
                     let message = format!("`{name}` is there twice");
