@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::{root, tidy};
 
-/// Format, lints of this platform and of one without generated code, documentation, the facade's
-/// public items, tidy, tests; then the stages of the second workspace, whose tests use the engine's
+/// Format, lints of this platform and of one without generated code, dependencies' licences,
+/// documentation, the facade's public items, tidy, tests; then the stages of the second workspace, whose tests use the engine's
 /// program.
 ///
 /// # Errors
@@ -21,6 +21,7 @@ pub(crate) fn ci() -> Result<(), String> {
     let allowed = ["-A", "clippy::disallowed_methods", "-A", "clippy::disallowed_types"];
     cargo(&[&others[..], &allowed[..]].concat(), &[])?;
     other_platform()?;
+    dependencies()?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["xtask", "api"], &[])?;
     tidy::tidy()?;
@@ -35,6 +36,21 @@ pub(crate) fn test(quick: bool) -> Result<(), String> {
     let engine: &[&str] =
         if quick { &["test", "--workspace", "--lib", "--bins"] } else { &["test", "--workspace"] };
     cargo(engine, &[])
+}
+
+/// Licences, bans and sources of both workspaces' dependencies, if `cargo deny` is installed.
+/// Advisories, which take a network, are a job of the workflow.
+fn dependencies() -> Result<(), String> {
+    let asked = Command::new("cargo").args(["deny", "--version"]).output();
+    if !asked.is_ok_and(|output| output.status.success()) {
+        println!("skipped: dependencies, as there is no `cargo deny` (cargo install cargo-deny)");
+        return Ok(());
+    }
+    for manifest in ["Cargo.toml", "nn/Cargo.toml"] {
+        let checks = ["check", "bans", "licenses", "sources"];
+        cargo(&[&["deny", "--manifest-path", manifest][..], &checks[..]].concat(), &[])?;
+    }
+    Ok(())
 }
 
 /// A platform without generated code.

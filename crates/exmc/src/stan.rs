@@ -2,6 +2,7 @@
 //! quantities.
 
 mod compiled;
+mod error;
 mod generated;
 mod interpreted;
 mod numbers;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use exmc_model::{MARGINALISE, RECENTRE};
 use exmc_stan::check::check;
-use exmc_stan::data::{self, DataErrors, read_data_of_files, read_inits};
+use exmc_stan::data::{self, read_data_of_files, read_inits};
 use exmc_stan::host::{self, Environment, Settings};
 use exmc_stan::lower::{self, LoopReport, StanLowered, print_loops};
 use exmc_stan::report::render;
@@ -40,36 +41,10 @@ use numbers::leaves;
 use statements::Statements;
 use values::can_reject;
 
+pub use error::StanError;
 pub(crate) use observations::Observed;
 pub use observations::{Observation, StanLikelihood, StatementTerms};
 pub use values::Depth;
-
-/// Mistakes in a Stan program, or in its data, with the texts that they are in.
-#[derive(Clone, Debug)]
-pub struct StanError {
-    /// The texts.
-    pub sources: Sources,
-    /// At least one error; warnings may be among them.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
-impl fmt::Display for StanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (k, diagnostic) in self.diagnostics.iter().enumerate() {
-            let gap = if k == 0 { "" } else { "\n\n" };
-            write!(f, "{gap}{}", render(diagnostic, &self.sources))?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for StanError {}
-
-impl From<DataErrors> for StanError {
-    fn from(errors: DataErrors) -> Self {
-        Self { sources: errors.sources, diagnostics: errors.diagnostics }
-    }
-}
 
 /// A checked Stan program, waiting for data. Cheap to clone.
 ///
