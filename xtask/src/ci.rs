@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::{root, tidy};
 
 /// Format, lints of this platform and of one without generated code, dependencies' licences,
-/// documentation, the facade's public items, tidy, tests; then the stages of the second workspace, whose tests use the engine's
-/// program.
+/// documentation, the facade's public items, tidy, tests; then the stages of the second workspace,
+/// whose tests use the engine's program.
 ///
 /// # Errors
 /// The command that failed; its output went to the terminal.
