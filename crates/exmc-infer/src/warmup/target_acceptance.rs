@@ -8,7 +8,7 @@
 //!
 //! Divergences are counted after the early phase, in which the metric is rough, and the target is
 //! reviewed three times, the last time when the metric is final. One is enough, as draws are made
-//! several times as often as are counted here. Leaves whose energy is off by 50 nats count too:
+//! several times as often as are counted here. Leaves whose energy is off by 20 nats count too:
 //! where divergences are rare, a chain may see none before its draws. Only transitions with a step
 //! size near the averaged one count, which draws will be made with: the step size explores, and
 //! beyond the limit of stability everything diverges, a normal density too.
@@ -24,8 +24,10 @@ const MIN_SETTLED_DRAWS: u64 = 20;
 const MAX_STEP_RATIO: f64 = 1.4;
 /// Energy error of a leaf, in nats, that counts as a divergence here: a step size that the draws
 /// will be made with makes such errors only where it is too large, and there several times as often
-/// as errors that are a divergence (1000).
-const NEARLY: f64 = 50.0;
+/// as errors that are a divergence (1000). Of 130 runs of 13 small
+/// posteriors of posteriordb 114 end without a warning so, 105 with 50 nats and 116 with 10; but with
+/// 10 the 102 posteriors that need none of this have 5 % fewer effective draws a second.
+const NEARLY: f64 = 20.0;
 /// So many divergences raise the target by two steps at once: a chain may be caught in the 200
 /// draws before the next review.
 const MIN_DIVERGENCES: u64 = 3;
@@ -122,10 +124,10 @@ mod tests {
             review.count((449, 1000), &Info::still(0.0, 1.0), &step_size).is_some()
         };
         let usual = libm::exp(DualAveraging::new(1.0, 0.8).log_step_averaged);
-        assert!(raises(51.0, usual));
-        assert!(!raises(49.0, usual));
-        assert!(!raises(-51.0, usual));
-        assert!(!raises(51.0, 1.5 * usual));
+        assert!(raises(21.0, usual));
+        assert!(!raises(19.0, usual));
+        assert!(!raises(-21.0, usual));
+        assert!(!raises(21.0, 1.5 * usual));
     }
 
     #[test]
