@@ -29,7 +29,7 @@ const DRILL: [&str; 6] = [
     "data.window=64",
     "data.batch=16",
     "optimiser.learning_rate=0.003",
-    "steps=2500",
+    "steps=10000",
     "log_every=500",
 ];
 

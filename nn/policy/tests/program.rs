@@ -15,6 +15,21 @@ fn fails(arguments: &[&str], code: i32, says: &str) {
     assert!(text.contains(says), "{arguments:?}: {text}");
 }
 
+/// What `--print-config` prints is a file of settings, and needs no place for a run.
+#[test]
+fn settings_are_printed_without_a_run() {
+    let printed = run(&["train", "--set", "steps=7", "--print-config"]);
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let folder = Folder::new("settings");
+    let file = folder.path().join("settings.json");
+    std::fs::write(&file, &printed.stdout).expect("written");
+    let file = file.to_str().expect("a text");
+    let again = run(&["train", "--config", file, "--print-config"]);
+    assert_eq!(again.stdout, printed.stdout);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("\"steps\": 7"));
+    fails(&["train"], 2, "--out");
+}
+
 #[test]
 fn mistakes_have_codes_and_sentences() {
     let folder = Folder::new("mistakes");

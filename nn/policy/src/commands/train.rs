@@ -14,8 +14,8 @@ pub(crate) struct Train {
     /// settings.
     paths: Vec<PathBuf>,
     /// Directory of the run, which must not hold one yet.
-    #[arg(long)]
-    out: PathBuf,
+    #[arg(long, required_unless_present = "print_config")]
+    out: Option<PathBuf>,
     /// File of settings (JSON).
     #[arg(long)]
     config: Option<PathBuf>,
@@ -46,13 +46,13 @@ impl Train {
         }
         let config = config.with(&self.set)?;
         config.check()?;
-        if self.print_config {
+        let Some(out) = self.out.as_ref().filter(|_| !self.print_config) else {
             let text = serde_json::to_string_pretty(&config)
                 .map_err(|e| Error::internal(format!("the settings: {e}")))?;
             say(&text);
             return Ok(());
-        }
-        let trained = policy::train(&config, &self.out, &mut show)?;
+        };
+        let trained = policy::train(&config, out, &mut show)?;
         conclude(&trained);
         Ok(())
     }
