@@ -203,7 +203,7 @@ fn write_adaptation(out: &mut Out, adaptation: &Adaptation) {
     }
     out.u64(*count);
     // One more than the count; zero where there is no review.
-    out.u64(review.map_or(0, |review| review.divergences + 1));
+    out.u64(review.map_or(0, |review| review.half_divergences + 1));
     match estimator {
         MetricEstimator::Fixed => out.u64(0),
         MetricEstimator::Variances(moments) => {
@@ -248,7 +248,7 @@ fn read_adaptation(input: &mut In<'_>) -> Option<Adaptation> {
         log_step_recent: input.f64()?,
         count: input.u64()?,
     };
-    let review = input.u64()?.checked_sub(1).map(|divergences| TargetReview { divergences });
+    let review = input.u64()?.checked_sub(1).map(|half_divergences| TargetReview { half_divergences });
     let estimator = match input.u64()? {
         0 => MetricEstimator::Fixed,
         1 => MetricEstimator::Variances(input.moments()?),
