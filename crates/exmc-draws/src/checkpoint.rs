@@ -248,7 +248,8 @@ fn read_adaptation(input: &mut In<'_>) -> Option<Adaptation> {
         log_step_recent: input.f64()?,
         count: input.u64()?,
     };
-    let review = input.u64()?.checked_sub(1).map(|half_divergences| TargetReview { half_divergences });
+    let review =
+        input.u64()?.checked_sub(1).map(|half_divergences| TargetReview { half_divergences });
     let estimator = match input.u64()? {
         0 => MetricEstimator::Fixed,
         1 => MetricEstimator::Variances(input.moments()?),

@@ -9,9 +9,10 @@
 //! Divergences are counted after the early phase, in which the metric is rough, and the target is
 //! reviewed three times, the last time when the metric is final. One is enough, as draws are made
 //! several times as often as are counted here. A leaf whose energy is off by 50 nats counts like
-//! one, and so do two of 20 nats: where divergences are rare, a chain may see none before its draws.
-//! Only transitions with a step size near the averaged one count, which draws will be made with: the
-//! step size explores, and beyond the limit of stability everything diverges, a normal density too.
+//! one, and so do two of 20 nats: where divergences are rare, a chain may see none before its
+//! draws. Only transitions with a step size near the averaged one count, which draws will be made
+//! with: the step size explores, and beyond the limit of stability everything diverges, a normal
+//! density too.
 
 use exmc_fault::{Fault, planted};
 
@@ -26,8 +27,8 @@ const MAX_STEP_RATIO: f64 = 1.4;
 /// that the draws will be made with makes such errors only where it is too large, and there several
 /// times as often as errors that are a divergence (1000). A single one of 20 nats is met in one
 /// dimension too, where nothing is wrong.
-const HALF: f64 = 20.0;
-const NEARLY: f64 = 50.0;
+const ERROR_OF_HALF: f64 = 20.0;
+const ERROR_OF_ONE: f64 = 50.0;
 /// So many divergences raise the target by two steps at once: a chain may be caught in the 200
 /// draws before the next review.
 const MIN_DIVERGENCES: u64 = 3;
@@ -59,10 +60,10 @@ impl TargetReview {
         }
         let usual = libm::exp(step_size.log_step_averaged);
         if step_size.count > MIN_SETTLED_DRAWS && info.step_size <= MAX_STEP_RATIO * usual {
-            let is_off = |nats: f64| {
-                info.divergent || (info.max_energy_error > nats && !info.recovered)
-            };
-            self.half_divergences += u64::from(is_off(HALF)) + u64::from(is_off(NEARLY));
+            let is_off =
+                |nats: f64| info.divergent || (info.max_energy_error > nats && !info.recovered);
+            self.half_divergences +=
+                u64::from(is_off(ERROR_OF_HALF)) + u64::from(is_off(ERROR_OF_ONE));
         }
         if !REVIEWS.iter().any(|per_cent| draw_index(*per_cent) == index + 1) {
             return None;
