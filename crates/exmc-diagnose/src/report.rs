@@ -10,6 +10,8 @@ use crate::summary::Summary;
 pub struct ChainStatistics<'a> {
     /// Whether each transition diverged.
     pub diverging: &'a [bool],
+    /// Whether each transition diverged where the log density is not finite.
+    pub at_no_density: &'a [bool],
     /// Whether each transition ended where the log density could not be evaluated.
     pub recovered: &'a [bool],
     /// Tree depth of each transition.
@@ -28,6 +30,9 @@ pub struct RunDiagnostics {
     pub n_draws: usize,
     /// Number of transitions that diverged.
     pub divergences: usize,
+    /// How many of these met a log density that is not finite: minus infinity where the model gives
+    /// no density.
+    pub at_no_density: usize,
     /// Number of transitions that ended where the log density could not be evaluated.
     pub recovered: usize,
     /// Number of transitions whose tree depth reached the limit.
@@ -43,6 +48,7 @@ impl RunDiagnostics {
             n_chains: chains.len(),
             n_draws: 0,
             divergences: 0,
+            at_no_density: 0,
             recovered: 0,
             depth_hits: 0,
             ebfmi: Vec::with_capacity(chains.len()),
@@ -50,11 +56,18 @@ impl RunDiagnostics {
         for chain in chains {
             run.n_draws += chain.diverging.len();
             run.divergences += chain.diverging.iter().filter(|&&d| d).count();
+            run.at_no_density += chain.at_no_density.iter().filter(|&&d| d).count();
             run.recovered += chain.recovered.iter().filter(|&&r| r).count();
             run.depth_hits += chain.tree_depth.iter().filter(|&&d| d >= max_depth).count();
             run.ebfmi.push(e_bfmi(chain.energy));
         }
         run
+    }
+
+    /// Whether most divergences are steps to where the model gives no density: a wall that the
+    /// declarations do not tell of, and not curvature.
+    pub fn meets_a_wall(&self) -> bool {
+        2 * self.at_no_density > self.divergences
     }
 }
 
@@ -178,8 +191,13 @@ pub fn warnings(
         );
     }
     if run.divergences > 0 {
-        let message = share("diverged", run.divergences, run.n_draws);
-        push(WarningKind::Divergences, message, HINT_DIVERGENCES);
+        let mut message = share("diverged", run.divergences, run.n_draws);
+        if run.meets_a_wall() {
+            let count = run.at_no_density;
+            message += &format!(", {count} of them where the log density is not finite");
+        }
+        let hint = if run.meets_a_wall() { HINT_WALL } else { HINT_DIVERGENCES };
+        push(WarningKind::Divergences, message, hint);
     }
     if run.recovered > 0 {
         let what = "ended where the log density could not be evaluated";
@@ -230,6 +248,9 @@ const HINT_NON_FINITE: &str =
     "look at the model's expressions for that variable: an overflow, log of 0 or division by 0";
 const HINT_DIVERGENCES: &str = "the draws may miss regions of high curvature: try a non-centred form of \
                                 hierarchical parameters, or a target acceptance closer to 1";
+const HINT_WALL: &str = "the model gives no density to values that its declarations allow: declare the bounds of a parameter that a \
+                         statement limits (`real<lower=0> b` for `b ~ uniform(0, 100)`, `T[0, ]` or a support), or look \
+                         for an overflow or log of 0";
 const HINT_RECOVERED: &str = "such positions are rejected, so the draws are from the rest: where the posterior goes there, make the \
                               model's functions computable (a solver's tolerances, a matrix that stays positive definite), else \
                               declare the constraint";

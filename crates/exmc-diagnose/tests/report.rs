@@ -25,7 +25,8 @@ fn run(diverging: &[bool], tree_depth: &[u32], energy: &[f64]) -> RunDiagnostics
         recovered[0] = true;
     }
     let recovered = &recovered;
-    let chain = ChainStatistics { diverging, recovered, tree_depth, energy };
+    let at_no_density = &vec![false; diverging.len()];
+    let chain = ChainStatistics { diverging, at_no_density, recovered, tree_depth, energy };
     RunDiagnostics::of(&[chain, chain], 10)
 }
 
@@ -72,6 +73,29 @@ fn every_kind_speaks_once_and_names_the_worst() {
     for (warning, start) in found.iter().zip(starts) {
         assert!(warning.to_string().starts_with(start), "{warning}");
     }
+}
+
+/// Most divergences are where there is no density: bounds are asked for, and not a larger target.
+#[test]
+fn a_wall_is_told_from_curvature() {
+    let said = |walls: usize| {
+        let diverging: Vec<bool> = (0..50).map(|k| k < 5).collect();
+        let at_no_density: Vec<bool> = (0..50).map(|k| k < walls).collect();
+        let chain = ChainStatistics {
+            diverging: &diverging,
+            at_no_density: &at_no_density,
+            recovered: &[false; 50],
+            tree_depth: &[3; 50],
+            energy: &chain(7, 50, 1.0),
+        };
+        let run = RunDiagnostics::of(&[chain], 10);
+        warnings(&[], &run, &Thresholds::default())[0].to_string()
+    };
+    let wall = said(3);
+    assert!(wall.contains("diverged, 3 of them where the log density is not finite"), "{wall}");
+    assert!(wall.contains("declare the bounds"), "{wall}");
+    let curvature = said(2);
+    assert!(curvature.contains("diverged; the draws may miss"), "{curvature}");
 }
 
 /// A log probability of zero, in every draw.

@@ -162,7 +162,7 @@ impl Run<'_> {
             WarningKind::Divergences => {
                 finding.evidence = self.where_divergent();
                 let next = if config.target_accept < 0.95 { 0.95 } else { 0.99 };
-                if config.target_accept < next {
+                if config.target_accept < next && !totals.meets_a_wall() {
                     finding.tries.push(format!(
                         "`--target-accept {next}` (it was {})",
                         config.target_accept
