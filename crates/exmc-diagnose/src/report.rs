@@ -248,9 +248,8 @@ const HINT_NON_FINITE: &str =
     "look at the model's expressions for that variable: an overflow, log of 0 or division by 0";
 const HINT_DIVERGENCES: &str = "the draws may miss regions of high curvature: try a non-centred form of \
                                 hierarchical parameters, or a target acceptance closer to 1";
-const HINT_WALL: &str = "the model gives no density to values that its declarations allow: declare the bounds of a parameter that a \
-                         statement limits (`real<lower=0> b` for `b ~ uniform(0, 100)`, `T[0, ]` or a support), or look \
-                         for an overflow or log of 0";
+const HINT_WALL: &str = "values that the declarations allow have no density: declare the bounds of a parameter that a statement \
+                         limits (`real<lower=0, upper=100> b` for `b ~ uniform(0, 100)`), or look for an overflow or log of 0";
 const HINT_RECOVERED: &str = "such positions are rejected, so the draws are from the rest: where the posterior goes there, make the \
                               model's functions computable (a solver's tolerances, a matrix that stays positive definite), else \
                               declare the constraint";
