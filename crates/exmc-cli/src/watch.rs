@@ -208,7 +208,7 @@ impl<'a> Watch<'a> {
         Ok(self)
     }
 
-    /// Ends all chains after their first draw at that time or later.
+    /// Ends all chains after their first draw at that time or later, or amid one that takes long.
     pub(crate) fn until(mut self, deadline: Option<Instant>) -> Self {
         self.deadline = deadline;
         self
@@ -272,6 +272,12 @@ impl Observer for Watch<'_> {
             self.progress.draw(draw, &[]);
         }
         if ends || is_broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn interrupts(&self) -> Option<bool> {
+        let is_broken =
+            |Recorded { sink, .. }: &Recorded<'_>| sink.is_broken.load(Ordering::Relaxed);
+        Some(self.is_asked_to_end() || self.recorded.as_ref().is_some_and(is_broken))
     }
 
     fn chain_finished(&self, result: &ChainResult) {

@@ -27,6 +27,8 @@ pub enum EvaluationError {
     /// The model asks for the whole run to end (`fatal_error` of a Stan program). The text is
     /// complete, with its place.
     Ended(String),
+    /// Somebody asked the thread to end its work; nothing is known of the position.
+    Interrupted,
 }
 
 impl fmt::Display for EvaluationError {
@@ -35,6 +37,7 @@ impl fmt::Display for EvaluationError {
             Self::Recoverable(reason) | Self::Fatal(reason) | Self::Ended(reason) => {
                 f.write_str(reason)
             }
+            Self::Interrupted => f.write_str("somebody asked for the evaluation to end"),
         }
     }
 }

@@ -18,6 +18,7 @@ enum Kind {
     InitialPoint { position: Vec<f64>, logp: f64, attempts: u32, reason: Option<String> },
     Fatal { reason: String },
     Ended { reason: String },
+    Interrupted,
     Panicked { message: String },
     OutOfMemory { bytes: usize },
     Checkpoint { message: String },
@@ -63,11 +64,17 @@ impl SampleError {
         Self { kind: Kind::Fatal { reason: reason.into() } }
     }
 
+    /// That somebody asked for the work to end amid a draw.
+    pub(crate) fn interrupted() -> Self {
+        Self { kind: Kind::Interrupted }
+    }
+
     /// What ends a chain at a position; nothing where the position is only unusable.
     pub(crate) fn from_evaluation(error: EvaluationError) -> Option<Self> {
         match error {
             EvaluationError::Recoverable(_) => None,
             EvaluationError::Ended(reason) => Some(Self::ended(reason)),
+            EvaluationError::Interrupted => Some(Self::interrupted()),
             error => Some(Self::fatal(error.to_string())),
         }
     }
@@ -104,6 +111,11 @@ impl SampleError {
     /// place.
     pub fn is_ended(&self) -> bool {
         matches!(self.kind, Kind::Ended { .. })
+    }
+
+    /// Whether somebody asked for the work to end.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.kind, Kind::Interrupted)
     }
 
     /// Whether the density or the observer panicked inside a chain.
@@ -144,7 +156,9 @@ impl SampleError {
             Kind::Panicked { .. } => Some("this is a bug in the density or the observer"),
             Kind::Stored { .. } => None,
             Kind::Checkpoint { .. } => Some("resume with the model and settings of the first run"),
-            Kind::Config { .. } | Kind::Fatal { .. } | Kind::Ended { .. } => None,
+            Kind::Config { .. } | Kind::Fatal { .. } | Kind::Ended { .. } | Kind::Interrupted => {
+                None
+            }
         }
     }
 }
@@ -164,6 +178,7 @@ impl fmt::Display for SampleError {
                 write!(f, " at the last position tried (length {})", position.len())
             }
             Kind::Fatal { reason } => write!(f, "the log density cannot be evaluated: {reason}"),
+            Kind::Interrupted => f.write_str("somebody asked for the work to end"),
             Kind::Panicked { message } => write!(f, "a chain panicked: {message}"),
             Kind::OutOfMemory { bytes } => {
                 write!(f, "there is no memory for the draws: they take {bytes} bytes")

@@ -4,6 +4,7 @@
 mod common;
 mod failures;
 mod integrator;
+mod interruption;
 mod invariance;
 mod lanes;
 mod laplace;

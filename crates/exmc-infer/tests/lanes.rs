@@ -14,7 +14,7 @@ use exmc_infer::{
 
 /// Another model whose chains run side by side; it counts evaluations by how many lanes were
 /// active.
-struct Shared<M> {
+pub(crate) struct Shared<M> {
     model: M,
     counts: &'static [AtomicU64; 5],
 }
@@ -68,7 +68,7 @@ where
     }
 }
 
-fn shared<M: DensityModel>(model: M) -> Shared<M> {
+pub(crate) fn shared<M: DensityModel>(model: M) -> Shared<M> {
     Shared { model, counts: Box::leak(Box::default()) }
 }
 

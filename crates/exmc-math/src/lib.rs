@@ -15,6 +15,7 @@ mod error_function;
 mod gamma;
 mod incomplete_beta;
 mod incomplete_gamma;
+pub mod interruption;
 mod lambert;
 pub mod linear;
 mod log_sum;

@@ -22,6 +22,8 @@ mod runge_kutta;
 pub use dae::{DaeSystem, solve_dae};
 pub use root::{RootControl, find_root};
 
+use crate::interruption::is_interrupted;
+
 /// How an initial value problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OdeMethod {
@@ -79,7 +81,8 @@ pub enum OdeFailure {
     /// Steps became so short that time stands still: a singularity, or a solution that is not
     /// finite.
     StepTooSmall,
-    /// The right-hand side gave up.
+    /// The right-hand side gave up, or somebody asked this thread to end its work
+    /// ([`interruption`](crate::interruption)).
     Stopped,
 }
 
@@ -286,21 +289,30 @@ impl Problem<'_> {
     }
 }
 
-/// Counts steps and notices when time stands still.
+/// Steps that are tried between two looks at whether to go on: looking takes as long as a part of a
+/// small system's slope.
+const TRIES_BETWEEN_LOOKS: u64 = 64;
+
+/// Counts steps, notices when time stands still, and looks at the word to stop.
 struct Clock {
     steps: u64,
     max_steps: u64,
+    tries: u64,
 }
 
 impl Clock {
     fn new(control: &OdeControl) -> Self {
-        Self { steps: 0, max_steps: control.max_steps }
+        Self { steps: 0, max_steps: control.max_steps, tries: 0 }
     }
 
     /// Another step from `t` by `h` is about to be tried.
-    fn tick(&self, t: f64, h: f64) -> Result<(), OdeFailure> {
+    fn tick(&mut self, t: f64, h: f64) -> Result<(), OdeFailure> {
         if self.steps >= self.max_steps {
             return Err(OdeFailure::TooManySteps);
+        }
+        self.tries += 1;
+        if self.tries.is_multiple_of(TRIES_BETWEEN_LOOKS) && is_interrupted() {
+            return Err(OdeFailure::Stopped);
         }
         // `t + h == t` for a step below half the spacing of numbers; NaN counts as none too.
         if t + h > t { Ok(()) } else { Err(OdeFailure::StepTooSmall) }

@@ -3,6 +3,7 @@
 
 mod complex;
 mod dae;
+mod elimination;
 mod ode;
 mod random_draws;
 mod random_streams;

@@ -3,6 +3,7 @@
 //! (`data/generate_ode_loose.py`), and solutions that cannot be had.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
+use exmc_math::interruption::StopFlag;
 use exmc_math::{OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, solve_ode};
 
 /// Time, states and slopes.
@@ -356,6 +357,25 @@ fn a_jacobian_by_differences_does_where_none_is_given() {
     let mut work = OdeWorkspace::default();
     solve_ode(OdeMethod::Bdf, &control, &mut Plain, &mut work, start, &times, &mut out).unwrap();
     compare("robertson", &out, &expected, 1e-6);
+}
+
+/// A solution of 1e8 steps and more ends soon after somebody asks for that.
+#[test]
+fn an_interrupted_thread_gives_up() {
+    let slope = |_: f64, y: &[f64], dy: &mut [f64]| dy.copy_from_slice(&[y[1], -1e12 * y[0]]);
+    let jacobian = |_: f64, _: &[f64], j: &mut [f64], _: &mut [f64]| {
+        j.copy_from_slice(&[0.0, 1.0, -1e12, 0.0]);
+    };
+    let stop = StopFlag::default();
+    let control = OdeControl { max_steps: 100_000_000, ..TIGHT };
+    stop.raise();
+    for method in OdeMethod::ALL {
+        let mut system =
+            Coupled { states: 2, columns: 0, slope: &slope, jacobian: Some(&jacobian), calls: 0 };
+        let mut run = || solve(method, &control, &mut system, &[1.0, 0.0], &[0.0, 1e6]);
+        assert_eq!(stop.watch(&mut run), Err(OdeFailure::Stopped), "{method:?}");
+        assert!(system.calls < 2000, "{method:?}: {} slopes", system.calls);
+    }
 }
 
 #[test]

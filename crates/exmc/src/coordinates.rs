@@ -239,6 +239,10 @@ impl Observer for Watch<'_> {
     fn draw(&self, _: &Draw<'_>) -> ControlFlow<()> {
         if (self.0)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+
+    fn interrupts(&self) -> Option<bool> {
+        Some((self.0)())
+    }
 }
 
 /// What pilot chains saw.

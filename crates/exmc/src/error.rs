@@ -84,6 +84,7 @@ impl Error {
             Kind::Sample(error) if error.is_config() => ErrorKind::Settings,
             Kind::Sample(error) if error.is_initial_point() => ErrorKind::InitialPoint,
             Kind::Sample(error) if error.is_ended() => ErrorKind::Ended,
+            Kind::Sample(error) if error.is_interrupted() => ErrorKind::Interrupted,
             Kind::Sample(error) if error.is_out_of_memory() => ErrorKind::OutOfMemory,
             Kind::Sample(_) => ErrorKind::Density,
         }
@@ -108,7 +109,8 @@ impl Error {
     /// Whether somebody asked for the computation to stop
     /// ([`StanOptions::stop`](crate::stan::StanOptions::stop)); the text says where it was.
     pub fn is_interrupted(&self) -> bool {
-        matches!(self.kind, Kind::Interrupted(_))
+        let of_sampler = self.as_sample_error().is_some_and(SampleError::is_interrupted);
+        of_sampler || matches!(self.kind, Kind::Interrupted(_))
     }
 
     /// Whether it is a bug of exmc's.

@@ -196,25 +196,17 @@ fn a_signal_ends_the_run_with_five_and_all_draws_on_disk() {
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_the_program_at_once_unless_it_follows_the_first() {
-    let folder = Folder::new();
-    // Scales so far apart that one draw takes 2^30 leapfrog steps: nobody waits for its end.
-    folder.write(
-        "stiff.json",
-        r#"{"exmc": 1, "nodes": [{"rv": "a", "dist": "normal", "params": [0, 1e-9]},
-            {"rv": "b", "dist": "normal", "params": [0, 1e9]}]}"#,
-    );
-    folder.write("start.json", r#"{"a": 0, "b": 0}"#);
-    let args =
-        ["sample", "stiff.json", "--init", "start.json", "--warmup", "0", "--max-depth", "30"];
+    let folder = Folder::with_models();
+    // Nobody asks for an end while the program waits for data that nobody writes.
+    let pipe = folder.path("data.json");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let args = ["sample", "schools.json", "--data", "data.json"];
     let mut child = folder.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-    let began = Instant::now();
-    while !folder.path("exmc-run-1/run.json").exists() {
-        assert!(began.elapsed() < Duration::from_secs(60), "no run after a minute");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    // Opened when the program has opened it, too.
+    let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     send("-INT", &child);
     std::thread::sleep(Duration::from_millis(300));
-    assert!(child.try_wait().unwrap().is_none(), "the first signal waits for the draw");
+    assert!(child.try_wait().unwrap().is_none(), "the first signal waits for the data");
     // `timeout` sends to its child and to the child's group.
     send("-TERM", &child);
     std::thread::sleep(Duration::from_millis(1000));
@@ -223,6 +215,63 @@ fn a_second_signal_ends_the_program_at_once_unless_it_follows_the_first() {
     send("-INT", &child);
     assert_eq!(child.wait().unwrap().code(), Some(5));
     assert!(began.elapsed() < Duration::from_secs(20));
+    drop(writer);
+}
+
+/// One draw of 2^30 leapfrog steps, and one evaluation of 1e8 steps of a solver and more.
+#[cfg(unix)]
+#[test]
+fn nobody_waits_for_the_end_of_a_draw_that_takes_long() {
+    let folder = Folder::new();
+    // Scales so far apart that the steps of the one are lost in the other.
+    folder.write(
+        "steps.json",
+        r#"{"exmc": 1, "nodes": [{"rv": "a", "dist": "normal", "params": [0, 1e-9]},
+            {"rv": "b", "dist": "normal", "params": [0, 1e9]}]}"#,
+    );
+    folder.write(
+        "solver.stan",
+        "functions {
+            vector slope(real t, vector y, real b) {
+                return [y[2], -1e12 * (1 + square(b)) * y[1]]';
+            }
+        }
+        parameters { real a; real b; }
+        model {
+            a ~ normal(0, 1);
+            b ~ normal(0, 1);
+            target += 1e-3 * ode_bdf(slope, [1.0, 0.0]', 0, {1e6}, b)[1, 1];
+        }",
+    );
+    folder.write("start.json", r#"{"a": 0, "b": 0}"#);
+    let run = |model: &str, out: &str, limit: &[&str], signal: Option<&str>| {
+        let args = ["sample", model, "--init", "start.json", "--warmup", "0", "--max-depth", "30"];
+        let mut command = folder.command(&[&args, &["--out", out][..], limit].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut began = Instant::now();
+        if let Some(signal) = signal {
+            while !folder.path(&format!("{out}/run.json")).exists() {
+                assert!(began.elapsed() < Duration::from_secs(60), "no run after a minute");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // One evaluation of the solver takes minutes.
+            std::thread::sleep(Duration::from_millis(300));
+            began = Instant::now();
+            send(signal, &child);
+        }
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        assert!(began.elapsed() < Duration::from_secs(60), "{ran:?}");
+        let stored = read_run(&folder.path(out)).unwrap();
+        assert!(stored.posterior.chains.iter().all(|chain| chain.infos.is_empty()));
+        (ran, stored.record.status)
+    };
+    for (model, signal) in [("steps.json", "-INT"), ("solver.stan", "-TERM")] {
+        let (ran, status) = run(model, &format!("{model}-{signal}"), &[], Some(signal));
+        let ran = ran.ends_with(5);
+        assert_eq!(status, RunStatus::Interrupted, "{ran:?}");
+        let (ran, status) = run(model, &format!("{model}-late"), &["--max-seconds", "1"], None);
+        assert_eq!(status, RunStatus::Stopped, "{ran:?}");
+    }
 }
 
 #[cfg(unix)]

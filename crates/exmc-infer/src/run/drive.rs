@@ -6,11 +6,13 @@ use std::time::Instant;
 
 use exmc_density::{BATCH, LaneDensity, LogDensity};
 use exmc_fault::{Fault, planted};
+use exmc_math::interruption::StopFlag;
 
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
 use crate::nuts::batched::{BatchedNuts, Pending};
 use crate::run::chain::{Chain, Start};
+use crate::run::interruption::Interruptible;
 use crate::run::observer::{Draw, Observer};
 use crate::run::{ChainOutcome, ChainResult};
 use crate::state::{Info, RunPhase};
@@ -44,6 +46,7 @@ pub(crate) fn run_together<'a, L: LogDensity>(
     lanes: &mut dyn LaneDensity,
     mut side_by_side: BatchedNuts,
     started: impl Iterator<Item = Result<Running<'a, L>, Box<ChainResult>>>,
+    stop: &StopFlag,
 ) -> Vec<ChainResult> {
     let mut running = [const { None }; BATCH];
     let mut results = Vec::new();
@@ -70,6 +73,13 @@ pub(crate) fn run_together<'a, L: LogDensity>(
         let stepped = catch_unwind(AssertUnwindSafe(|| {
             loop {
                 ended = step(lanes, &mut side_by_side, &mut running);
+                if stop.is_raised() {
+                    // The step has no meaning, and none of these draws is made.
+                    for chain in running.iter_mut().flatten() {
+                        chain.error = Some(SampleError::interrupted());
+                    }
+                    ended = [true; BATCH];
+                }
                 if ended.contains(&true) {
                     break;
                 }
@@ -137,7 +147,7 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
 
 /// A chain in the course of a run.
 pub(crate) struct Running<'a, L> {
-    chain: Chain<'a, L>,
+    chain: Chain<'a, Interruptible<L>>,
     number: u32,
     config: &'a SamplerConfig,
     observer: &'a dyn Observer,
@@ -153,14 +163,15 @@ impl<'a, L: LogDensity> Running<'a, L> {
     pub(crate) fn start(
         instance: impl FnOnce() -> L,
         (dim, start): (usize, &Start),
-        config: &'a SamplerConfig,
+        (config, stop): (&'a SamplerConfig, &StopFlag),
         number: u32,
         observer: &'a dyn Observer,
     ) -> Result<Self, Box<ChainResult>> {
         let mut result = ChainResult::new(number, dim);
         let phase_began = Instant::now();
         let started = catch_unwind(AssertUnwindSafe(|| {
-            let chain = Chain::start(instance(), config, number, start)?;
+            let density = Interruptible::new(instance(), stop.clone());
+            let chain = Chain::start(density, config, number, start)?;
             // Where it starts is not where it ends.
             result.tuned = Some(WarmStart { positions: Vec::new(), ..chain.warm_start() });
             result.leapfrogs = chain.leapfrogs();
@@ -191,7 +202,7 @@ impl<'a, L: LogDensity> Running<'a, L> {
             Ok(Err(error)) => error,
             Err(payload) => SampleError::panicked(panic_text(&*payload)),
         };
-        Err(Box::new(finished(result, ChainOutcome::Failed(error), observer)))
+        Err(Box::new(finished(result, outcome_of(error), observer)))
     }
 
     /// Takes in the draw of a chain among others that has ended, if one was begun, and begins the
@@ -227,7 +238,7 @@ impl<'a, L: LogDensity> Running<'a, L> {
         }
         let info = match advanced {
             Ok(info) => info?,
-            Err(error) => return Some(ChainOutcome::Failed(error)),
+            Err(error) => return Some(outcome_of(error)),
         };
         let iteration = chain.iteration() - 1;
         keep(result, config, iteration, &info, &chain.state().position);
@@ -270,6 +281,11 @@ impl<'a, L: LogDensity> Running<'a, L> {
         }
         finished(result, outcome, observer)
     }
+}
+
+/// How a chain ends that cannot go on.
+fn outcome_of(error: SampleError) -> ChainOutcome {
+    if error.is_interrupted() { ChainOutcome::Interrupted } else { ChainOutcome::Failed(error) }
 }
 
 /// Tells the observer that a chain is done.

@@ -10,14 +10,16 @@
 pub mod chain;
 pub(super) mod drive;
 pub(super) mod initial;
+mod interruption;
 pub mod observer;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, mpsc};
 use std::time::Instant;
 
 use exmc_density::{BATCH, DensityModel, LaneDensity};
 use exmc_fault::{Fault, planted};
+use exmc_math::interruption::StopFlag;
 use exmc_math::simd::Level;
 
 use crate::config::{SamplerConfig, WarmStart};
@@ -186,6 +188,7 @@ pub fn sample_chains<M: DensityModel>(
     };
     let cores = cores();
     let (chains_at_once, threads_per_chain) = config.threads_at_once(numbers.len() as u32, cores);
+    let stop = StopFlag::default();
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<ChainResult>> = Mutex::new(Vec::new());
     let start = |chain: u32| {
@@ -196,7 +199,7 @@ pub fn sample_chains<M: DensityModel>(
             many => &many[chain as usize],
         };
         let instance = || model.threaded_instance(threads_per_chain as usize);
-        Running::start(instance, (dim, start), config, chain, observer)
+        Running::start(instance, (dim, start), (config, &stop), chain, observer)
     };
     // Where every thread has four chains, they run side by side: that takes as long as three of
     // them one after the other.
@@ -213,7 +216,7 @@ pub fn sample_chains<M: DensityModel>(
             let chains = claimed.iter().map(|number| start(*number));
             let made = match &mut lanes {
                 Some((lanes, side_by_side)) if claimed.len() == n => {
-                    run_together(&mut **lanes, side_by_side.clone(), chains)
+                    run_together(&mut **lanes, side_by_side.clone(), chains, &stop)
                 }
                 _ => chains.map(run_alone).collect(),
             };
@@ -221,13 +224,30 @@ pub fn sample_chains<M: DensityModel>(
         }
     };
     std::thread::scope(|scope| {
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let (running, chains) = mpsc::channel::<()>();
+        if observer.interrupts().is_some() {
+            let stop = &stop;
+            // Without a thread, which a system may refuse, runs end at their next draws only.
+            let watch = move || interruption::watch(observer, stop, &chains);
+            let _ = thread("exmc-watch").spawn_scoped(scope, watch);
+        }
+        let work = &work;
+        let worker = || {
+            let (running, stop) = (running.clone(), &stop);
+            move || {
+                stop.watch(work);
+                drop(running);
+            }
+        };
         for _ in 1..chains_at_once {
-            let thread = std::thread::Builder::new().name("exmc-chain".to_owned());
-            if thread.spawn_scoped(scope, work).is_err() {
+            if thread("exmc-chain").spawn_scoped(scope, worker()).is_err() {
                 break;
             }
         }
-        work();
+        let last = worker();
+        drop(running);
+        last();
     });
     let mut chains = results.into_inner().unwrap_or_else(|poison| poison.into_inner());
     chains.sort_by_key(|result| result.chain);

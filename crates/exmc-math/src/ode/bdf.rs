@@ -85,9 +85,7 @@ pub(super) trait Equations {
 
     /// Corrections that may be taken for rounding when they do not become smaller, in the same
     /// units.
-    fn rounding(&self) -> f64 {
-        0.0
-    }
+    fn rounding(&self) -> f64;
 
     /// The slope of the coupled vector at the start, and the derivatives there; `scratch` has a
     /// number for each state.
@@ -172,6 +170,12 @@ impl<S: OdeSystem> Equations for Slopes<'_, S> {
 
     fn columns(&self) -> usize {
         self.s
+    }
+
+    /// At rest a step's correction is what rounding leaves of slopes that cancel, and does not
+    /// shrink.
+    fn rounding(&self) -> f64 {
+        1e-3
     }
 
     fn begin(

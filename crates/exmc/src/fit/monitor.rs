@@ -62,7 +62,8 @@ pub fn sample_monitored(
 pub enum Verdict {
     /// It goes on.
     Continue,
-    /// Every chain ends with the draw that it is making; [`Status::Stopped`].
+    /// Every chain ends with the draw that it is making, or amid it if it takes long;
+    /// [`Status::Stopped`].
     Stop,
     /// The same, because time is up; [`Status::Deadline`].
     TimeIsUp,
@@ -84,7 +85,8 @@ pub enum Status {
 /// A pair of monitors is one, which ends the run when one of them does.
 pub trait Monitor: Sync {
     /// Whether the run goes on; asked with every draw, also of the pilot chains that choose
-    /// coordinates and whose draws nobody sees.
+    /// coordinates and whose draws nobody sees, and ten times a second besides, by a thread of its
+    /// own: draws that take long are then not made to their end.
     fn verdict(&self) -> Verdict {
         Verdict::Continue
     }
@@ -240,6 +242,16 @@ impl<'a> Monitored<'a> {
         Ok(OfModel { monitored: self, recorder })
     }
 
+    /// Takes in a verdict; whether the run goes on.
+    fn goes_on(&self, verdict: Verdict) -> bool {
+        if verdict != Verdict::Continue {
+            // The first reason is the one that is told.
+            let reason = verdict as u8;
+            let _ = self.ends.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        self.ends.load(Ordering::Relaxed) == 0
+    }
+
     fn tell(&self, draw: &Draw<'_>, values: &[f64]) -> ControlFlow<()> {
         let verdict = self.monitor.draw(&MonitoredDraw {
             chain: draw.chain,
@@ -253,15 +265,7 @@ impl<'a> Monitored<'a> {
         if draw.phase == RunPhase::Warmup && draw.index + 1 == self.warmup {
             self.monitor.phase(draw.chain, RunPhase::Sampling);
         }
-        if verdict != Verdict::Continue {
-            // The first reason is the one that is told.
-            let reason = verdict as u8;
-            let _ = self.ends.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
-        }
-        match self.ends.load(Ordering::Relaxed) {
-            0 => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
+        if self.goes_on(verdict) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     /// Whether the run ended because time was up.
@@ -283,6 +287,10 @@ impl Observer for Monitored<'_> {
         };
         self.tell(draw, values)
     }
+
+    fn interrupts(&self) -> Option<bool> {
+        Some(!self.goes_on(self.monitor.verdict()))
+    }
 }
 
 struct OfModel<'a, R> {
@@ -300,6 +308,10 @@ impl<R: Observer> Observer for OfModel<'_, R> {
             RunPhase::Warmup => self.monitored.tell(draw, &[]),
             RunPhase::Sampling => self.recorder.draw(draw),
         }
+    }
+
+    fn interrupts(&self) -> Option<bool> {
+        self.monitored.interrupts()
     }
 
     fn chain_finished(&self, result: &ChainResult) {

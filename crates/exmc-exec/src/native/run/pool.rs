@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use exmc_math::interruption::StopFlag;
+
 /// Name of the threads, in the operating system too.
 const THREAD: &str = "exmc-shard";
 /// Bits of a ticket that count pieces; the others say which work they belong to.
@@ -66,13 +68,14 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool of `threads` threads, of which the caller of [`run`](Self::run) is one. Where the
-    /// system gives fewer, the others do the work.
+    /// system gives fewer, the others do the work. Who interrupts this thread interrupts the pool's.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared::default());
+        let stop = StopFlag::of_thread().unwrap_or_default();
         let spawn = |number| {
-            let shared = Arc::clone(&shared);
+            let (shared, stop) = (Arc::clone(&shared), stop.clone());
             let builder = thread::Builder::new().name(THREAD.to_owned());
-            builder.spawn(move || shared.serve(number)).ok()
+            builder.spawn(move || stop.watch(|| shared.serve(number))).ok()
         };
         let workers = (1..threads).map_while(spawn).collect();
         Self { shared, workers, resting: 0 }
@@ -222,6 +225,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use exmc_math::interruption::is_interrupted;
+
     use super::*;
 
     #[test]
@@ -243,6 +248,28 @@ mod tests {
                 assert!(counts.iter().all(|n| n.load(Ordering::Relaxed) == 1), "{counts:?}");
             }
         }
+    }
+
+    #[test]
+    fn who_interrupts_a_thread_interrupts_its_pool() {
+        let stop = StopFlag::default();
+        let mut pool = stop.watch(|| Pool::new(3));
+        let mut seen = |expected: bool| {
+            let others = AtomicUsize::new(0);
+            let began = Instant::now();
+            // Until a thread of the pool has had a piece.
+            while others.load(Ordering::Relaxed) == 0 {
+                assert!(began.elapsed() < Duration::from_secs(60), "nobody takes a piece");
+                pool.run(64, &|thread, _| {
+                    assert!(thread == 0 || is_interrupted() == expected);
+                    others.fetch_add(thread, Ordering::Relaxed);
+                    thread::sleep(Duration::from_micros(50));
+                });
+            }
+        };
+        seen(false);
+        stop.raise();
+        seen(true);
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! Runs that somebody ends amid a draw: the draw is not made, those before are those of the run
+//! that was left alone.
+#![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::common::Density;
+use crate::lanes::shared;
+use exmc_density::{DensityModel, EvaluationError};
+use exmc_infer::{ChainOutcome, Observer, Run, SamplerConfig, Silent, sample};
+use exmc_math::interruption::is_interrupted;
+
+/// Evaluations that all chains together make before one does not come to an end by itself.
+#[derive(Default)]
+struct Watched {
+    left: AtomicU64,
+    waits: AtomicBool,
+}
+
+impl Watched {
+    fn after(left: u64) -> &'static Self {
+        Box::leak(Box::new(Self { left: AtomicU64::new(left), waits: AtomicBool::new(false) }))
+    }
+
+    /// One evaluation; NaN, like a solver that gives up, if it was interrupted.
+    fn evaluate(&self) -> f64 {
+        let counted = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if counted.is_ok() {
+            return 0.0;
+        }
+        self.waits.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        while !is_interrupted() {
+            assert!(began.elapsed() < Duration::from_secs(60), "nobody interrupts");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        f64::NAN
+    }
+}
+
+impl Observer for Watched {
+    fn interrupts(&self) -> Option<bool> {
+        Some(self.waits.load(Ordering::Relaxed))
+    }
+}
+
+/// A normal density with correlated neighbours.
+fn density(
+    watched: &'static Watched,
+) -> Density<impl Fn(&[f64], &mut [f64]) -> Result<f64, EvaluationError> + Clone + Send + Sync> {
+    let logp_grad = |q: &[f64], g: &mut [f64]| {
+        let between = q[0] - q[1];
+        g.copy_from_slice(&[-q[0] - 4.0 * between, 4.0 * between - q[1]]);
+        Ok(watched.evaluate() - 0.5 * (q[0] * q[0] + q[1] * q[1]) - 2.0 * between * between)
+    };
+    Density { dim: 2, logp_grad }
+}
+
+fn config(chains: u32, threads: u32) -> SamplerConfig {
+    let mut config = SamplerConfig::default();
+    (config.chains, config.threads) = (chains, threads);
+    (config.warmup, config.draws, config.save_warmup) = (60, 40, true);
+    config
+}
+
+/// Every chain's draws are the first ones of the whole run's.
+fn check(cut: &Run, whole: &Run) -> usize {
+    let mut made = 0;
+    for (cut, whole) in cut.chains.iter().zip(&whole.chains) {
+        let warmup = cut.warmup_draws.len();
+        assert_eq!(cut.warmup_draws, whole.warmup_draws[..warmup]);
+        assert_eq!(cut.draws, whole.draws[..cut.draws.len()]);
+        assert_eq!(cut.warmup_infos, whole.warmup_infos[..warmup / 2]);
+        assert_eq!(cut.n_draws as usize, cut.draws.len() / 2);
+        let ended = ChainOutcome::Completed;
+        assert!(cut.outcome == ChainOutcome::Interrupted || cut.outcome == ended, "{cut:?}");
+        assert_eq!(cut.outcome == ended, cut.draws.len() == whole.draws.len());
+        made += warmup + cut.draws.len();
+    }
+    made
+}
+
+#[test]
+fn chains_end_amid_a_draw_with_the_draws_that_they_made() {
+    for (chains, threads) in [(1, 1), (3, 1), (2, 2), (4, 1), (9, 2)] {
+        let unwatched = density(Watched::after(u64::MAX));
+        let config = config(chains, threads);
+        let whole = sample(&unwatched, &[], &config, &Silent).unwrap();
+        // Amid the search for a first step, in warmup, and while draws are made.
+        let all: u64 = whole.chains.iter().map(|chain| chain.leapfrogs).sum();
+        for evaluations in [2, all / 10, all / 2, all - 20] {
+            let (alone, beside) = (Watched::after(evaluations), Watched::after(evaluations));
+            let cut = sample(&density(alone), &[], &config, alone).unwrap();
+            let interrupted =
+                |run: &Run| run.chains.iter().any(|c| c.outcome == ChainOutcome::Interrupted);
+            assert!(interrupted(&cut));
+            assert!(check(&cut, &whole) > 0 || evaluations < 100);
+            // Side by side there may be more evaluations than alone.
+            let model = shared(density(beside));
+            assert!(model.lane_instance().is_some());
+            let cut = sample(&model, &[], &config, beside).unwrap();
+            assert!(interrupted(&cut));
+            check(&cut, &whole);
+        }
+    }
+}
+
+/// Between two evaluations too: one draw has 2^20 leapfrog steps, and none takes long.
+#[test]
+fn a_draw_of_many_quick_evaluations_is_cut_too() {
+    struct AtOnce;
+    impl Observer for AtOnce {
+        fn interrupts(&self) -> Option<bool> {
+            Some(true)
+        }
+    }
+    let began = Instant::now();
+    let wide = Density {
+        dim: 2,
+        logp_grad: move |q: &[f64], g: &mut [f64]| {
+            if began.elapsed() > Duration::from_secs(20) {
+                return Err(EvaluationError::Fatal("nobody interrupts".into()));
+            }
+            g.copy_from_slice(&[-1e12 * q[0], -1e-12 * q[1]]);
+            std::thread::sleep(Duration::from_micros(10));
+            Ok(-0.5e12 * q[0] * q[0] - 0.5e-12 * q[1] * q[1])
+        },
+    };
+    let mut config = config(2, 2);
+    (config.warmup, config.max_depth) = (0, 20);
+    let start = exmc_infer::Start::At(vec![0.0, 0.0]);
+    let run = sample(&wide, &[start], &config, &AtOnce).unwrap();
+    assert!(run.chains.iter().all(|c| c.outcome == ChainOutcome::Interrupted && c.n_draws < 40));
+}
