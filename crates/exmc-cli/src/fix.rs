@@ -30,6 +30,7 @@ pub(crate) struct Fixed {
 struct Health {
     warnings: usize,
     divergences: usize,
+    diverges_outside_support: bool,
     depth_hits: usize,
     ebfmi: f64,
     rhat: f64,
@@ -53,6 +54,7 @@ impl Health {
         Self {
             warnings: said.len(),
             divergences: totals.divergences,
+            diverges_outside_support: totals.diverges_outside_support(),
             depth_hits: totals.depth_hits,
             ebfmi: totals.ebfmi.iter().copied().fold(f64::NAN, f64::min),
             rhat: extreme(&|s| s.rhat, true),
@@ -153,7 +155,8 @@ pub(crate) fn fix(
 /// Changes settings as warnings ask for, with the flags that say so.
 fn change(settings: &mut SamplerConfig, health: &Health, changes: &mut Vec<String>) {
     let has = |kinds: &[WarningKind]| health.said.iter().any(|w| kinds.contains(&w.kind));
-    if has(&[WarningKind::Divergences]) {
+    // Shorter steps out of a support leave it as well.
+    if has(&[WarningKind::Divergences]) && !health.diverges_outside_support {
         let next = if settings.target_accept < 0.95 { 0.95 } else { 0.99 };
         if settings.target_accept < next {
             changes.push(format!("`--target-accept {next}` (it was {})", settings.target_accept));

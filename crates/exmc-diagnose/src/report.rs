@@ -11,7 +11,7 @@ pub struct ChainStatistics<'a> {
     /// Whether each transition diverged.
     pub diverging: &'a [bool],
     /// Whether each transition diverged where the log density is not finite.
-    pub at_no_density: &'a [bool],
+    pub non_finite_divergences: &'a [bool],
     /// Whether each transition ended where the log density could not be evaluated.
     pub recovered: &'a [bool],
     /// Tree depth of each transition.
@@ -32,7 +32,7 @@ pub struct RunDiagnostics {
     pub divergences: usize,
     /// How many of these met a log density that is not finite: minus infinity where the model gives
     /// no density.
-    pub at_no_density: usize,
+    pub non_finite_divergences: usize,
     /// Number of transitions that ended where the log density could not be evaluated.
     pub recovered: usize,
     /// Number of transitions whose tree depth reached the limit.
@@ -48,7 +48,7 @@ impl RunDiagnostics {
             n_chains: chains.len(),
             n_draws: 0,
             divergences: 0,
-            at_no_density: 0,
+            non_finite_divergences: 0,
             recovered: 0,
             depth_hits: 0,
             ebfmi: Vec::with_capacity(chains.len()),
@@ -56,7 +56,8 @@ impl RunDiagnostics {
         for chain in chains {
             run.n_draws += chain.diverging.len();
             run.divergences += chain.diverging.iter().filter(|&&d| d).count();
-            run.at_no_density += chain.at_no_density.iter().filter(|&&d| d).count();
+            run.non_finite_divergences +=
+                chain.non_finite_divergences.iter().filter(|&&d| d).count();
             run.recovered += chain.recovered.iter().filter(|&&r| r).count();
             run.depth_hits += chain.tree_depth.iter().filter(|&&d| d >= max_depth).count();
             run.ebfmi.push(e_bfmi(chain.energy));
@@ -64,10 +65,10 @@ impl RunDiagnostics {
         run
     }
 
-    /// Whether most divergences are steps to where the model gives no density: a wall that the
-    /// declarations do not tell of, and not curvature.
-    pub fn meets_a_wall(&self) -> bool {
-        2 * self.at_no_density > self.divergences
+    /// Whether most divergences are steps to where the log density is not finite: out of a support
+    /// that the declarations do not tell of, and not curvature.
+    pub fn diverges_outside_support(&self) -> bool {
+        2 * self.non_finite_divergences > self.divergences
     }
 }
 
@@ -192,11 +193,12 @@ pub fn warnings(
     }
     if run.divergences > 0 {
         let mut message = share("diverged", run.divergences, run.n_draws);
-        if run.meets_a_wall() {
-            let count = run.at_no_density;
+        if run.diverges_outside_support() {
+            let count = run.non_finite_divergences;
             message += &format!(", {count} of them where the log density is not finite");
         }
-        let hint = if run.meets_a_wall() { HINT_WALL } else { HINT_DIVERGENCES };
+        let hint =
+            if run.diverges_outside_support() { HINT_OUTSIDE_SUPPORT } else { HINT_DIVERGENCES };
         push(WarningKind::Divergences, message, hint);
     }
     if run.recovered > 0 {
@@ -248,7 +250,7 @@ const HINT_NON_FINITE: &str =
     "look at the model's expressions for that variable: an overflow, log of 0 or division by 0";
 const HINT_DIVERGENCES: &str = "the draws may miss regions of high curvature: try a non-centred form of \
                                 hierarchical parameters, or a target acceptance closer to 1";
-const HINT_WALL: &str = "values that the declarations allow have no density: declare the bounds of a parameter that a statement \
+const HINT_OUTSIDE_SUPPORT: &str = "values that the declarations allow have no density: declare the bounds of a parameter that a statement \
                          limits (`real<lower=0, upper=100> b` for `b ~ uniform(0, 100)`), or look for an overflow or log of 0";
 const HINT_RECOVERED: &str = "such positions are rejected, so the draws are from the rest: where the posterior goes there, make the \
                               model's functions computable (a solver's tolerances, a matrix that stays positive definite), else \

@@ -25,8 +25,9 @@ fn run(diverging: &[bool], tree_depth: &[u32], energy: &[f64]) -> RunDiagnostics
         recovered[0] = true;
     }
     let recovered = &recovered;
-    let at_no_density = &vec![false; diverging.len()];
-    let chain = ChainStatistics { diverging, at_no_density, recovered, tree_depth, energy };
+    let non_finite_divergences = &vec![false; diverging.len()];
+    let chain =
+        ChainStatistics { diverging, non_finite_divergences, recovered, tree_depth, energy };
     RunDiagnostics::of(&[chain, chain], 10)
 }
 
@@ -80,10 +81,10 @@ fn every_kind_speaks_once_and_names_the_worst() {
 fn a_wall_is_told_from_curvature() {
     let said = |walls: usize| {
         let diverging: Vec<bool> = (0..50).map(|k| k < 5).collect();
-        let at_no_density: Vec<bool> = (0..50).map(|k| k < walls).collect();
+        let non_finite_divergences: Vec<bool> = (0..50).map(|k| k < walls).collect();
         let chain = ChainStatistics {
             diverging: &diverging,
-            at_no_density: &at_no_density,
+            non_finite_divergences: &non_finite_divergences,
             recovered: &[false; 50],
             tree_depth: &[3; 50],
             energy: &chain(7, 50, 1.0),

@@ -217,7 +217,7 @@ impl Posterior {
             with_draws().map(|c| c.infos.iter().map(flag).collect()).collect()
         };
         let (diverging, recovered) = (flags(|i| i.divergent), flags(|i| i.recovered));
-        let at_no_density = flags(|i| i.divergent && i.max_energy_error == f64::INFINITY);
+        let non_finite_divergences = flags(|i| i.divergent && i.max_energy_error == f64::INFINITY);
         let depth = |c: &ChainDraws| c.infos.iter().map(|i| i.tree_depth).collect();
         let energy = |c: &ChainDraws| c.infos.iter().map(|i| i.energy).collect();
         let tree_depth: Vec<Vec<u32>> = with_draws().map(depth).collect();
@@ -225,7 +225,7 @@ impl Posterior {
         let statistics: Vec<_> = (0..diverging.len())
             .map(|k| ChainStatistics {
                 diverging: &diverging[k],
-                at_no_density: &at_no_density[k],
+                non_finite_divergences: &non_finite_divergences[k],
                 recovered: &recovered[k],
                 tree_depth: &tree_depth[k],
                 energy: &energy[k],

@@ -49,18 +49,24 @@ fn rejections_of_a_program_are_no_divergences() {
     let text = "parameters { real x; } model { x ~ std_normal(); if (x > 0.5) target += negative_infinity(); }";
     let totals = sample(&stan(text), &config()).unwrap().diagnostics();
     assert!(totals.divergences > 200 && totals.recovered == 0, "{totals:?}");
-    assert!(totals.at_no_density == totals.divergences && totals.meets_a_wall(), "{totals:?}");
+    assert!(
+        totals.non_finite_divergences == totals.divergences && totals.diverges_outside_support(),
+        "{totals:?}"
+    );
 
     // As BUGS programs have it: the bounds are in the statement alone. Of a funnel, none is such.
     let text = "parameters { vector[2] b; } model { b[1] ~ uniform(-9, 0); b[2] ~ uniform(0, 9); b ~ normal(0, 1); }";
     let totals = sample(&stan(text), &config()).unwrap().diagnostics();
-    assert!(totals.divergences > 20 && totals.at_no_density == totals.divergences, "{totals:?}");
+    assert!(
+        totals.divergences > 20 && totals.non_finite_divergences == totals.divergences,
+        "{totals:?}"
+    );
     let text = "parameters { real s; vector[9] x; } \
         model { s ~ normal(0, 3); target += -9 * s - sum(square(square(x))) * exp(-4 * s); }";
     let mut kept = config();
     kept.raise_target_accept = false;
     let totals = sample(&stan(text), &kept).unwrap().diagnostics();
-    assert!(totals.divergences > 20 && !totals.meets_a_wall(), "{totals:?}");
+    assert!(totals.divergences > 20 && !totals.diverges_outside_support(), "{totals:?}");
 
     // Chains in the lanes of vectors.
     let mut together = config();

@@ -162,7 +162,7 @@ impl Run<'_> {
             WarningKind::Divergences => {
                 finding.evidence = self.where_divergent();
                 let next = if config.target_accept < 0.95 { 0.95 } else { 0.99 };
-                if config.target_accept < next && !totals.meets_a_wall() {
+                if config.target_accept < next && !totals.diverges_outside_support() {
                     finding.tries.push(format!(
                         "`--target-accept {next}` (it was {})",
                         config.target_accept

@@ -205,3 +205,18 @@ fn a_fix_is_a_new_run_beside_the_old_one() {
     assert!(again.stderr.contains("holds a run already"), "{}", again.stderr);
     folder.exmc(&["diagnose", "run", "--out", "elsewhere"]).ends_with(2);
 }
+
+/// A shorter step leaves a support as well: the way out is a declaration.
+#[test]
+fn a_fix_raises_no_target_at_the_end_of_a_support() {
+    let folder = folder();
+    folder.write(
+        "narrow.stan",
+        "parameters { vector[2] b; } model { b[1] ~ uniform(-1, 0); b[2] ~ normal(0, 1); }",
+    );
+    let args = ["sample", "narrow.stan", "--out", "narrow", "-q"];
+    folder.exmc(&[&args[..], &["--warmup", "200", "--draws", "400"]].concat()).ends_with(0);
+    let ran = folder.exmc(&["diagnose", "narrow", "--fix"]).ends_with(0);
+    assert!(ran.stdout.contains("log density is not finite"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("--target-accept"), "{}", ran.stdout);
+}
