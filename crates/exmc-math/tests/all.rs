@@ -3,7 +3,6 @@
 
 mod complex;
 mod dae;
-mod elimination;
 mod ode;
 mod random_draws;
 mod random_streams;
@@ -15,4 +14,5 @@ mod simd_special_values;
 mod simd_subjects;
 mod single_functions;
 mod special_tables;
+mod stiff;
 mod wide_grid;
