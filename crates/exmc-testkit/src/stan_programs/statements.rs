@@ -434,7 +434,7 @@ impl Maker<'_> {
                 _ => format!("if ({c} && {f}({a}, {i}) > {b}) target += 0.2 * {a};"),
             };
         }
-        match self.below(13) {
+        match self.below(14) {
             0..=2 => format!("target += 0.2 * {a};"),
             3 | 4 => format!("{a} ~ normal({b}, {scale});"),
             5 => {
@@ -456,10 +456,31 @@ impl Maker<'_> {
             },
             10 if place.drops => format!("target += normal_lupdf({a} | {b}, {scale});"),
             11 if s.data => format!("exp(tanh({a})) ~ gamma({scale}, 1.3);"),
+            12 => self.category(s),
             _ => {
                 let v = vector(self.rng, s, 1, 2);
                 format!("target += 0.1 * {v};")
             }
+        }
+    }
+
+    /// A term of a category's probability, as item response models write it; some probabilities are
+    /// zero but for rounding.
+    fn category(&mut self, s: &Scope) -> String {
+        let (len, k) = (2 + self.below(EXTENT - 1), index(self.rng, s, 1));
+        let mut x = vector(self.rng, s, 1, len);
+        if chance(self.rng, 70) {
+            x = format!("3 * tanh({x})");
+        }
+        if chance(self.rng, 30) {
+            x = format!("cumulative_sum({x})");
+        }
+        let k = if len == EXTENT { k } else { (1 + self.below(len)).to_string() };
+        match self.below(4) {
+            0 => format!("target += log(softmax({x})[{k}]);"),
+            1 => format!("target += 0.5 * log_softmax({x})[{k}];"),
+            2 => format!("target += sum(softmax({x})) * log(softmax({x})[{k}]);"),
+            _ => format!("target += categorical_lpmf({k} | softmax({x}));"),
         }
     }
 
