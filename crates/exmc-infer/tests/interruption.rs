@@ -67,17 +67,17 @@ fn config(chains: u32, threads: u32) -> SamplerConfig {
 }
 
 /// Every chain's draws are the first ones of the whole run's.
-fn check(cut: &Run, whole: &Run) -> usize {
+fn check(cut: &Run, uncut: &Run) -> usize {
     let mut made = 0;
-    for (cut, whole) in cut.chains.iter().zip(&whole.chains) {
+    for (cut, uncut) in cut.chains.iter().zip(&uncut.chains) {
         let warmup = cut.warmup_draws.len();
-        assert_eq!(cut.warmup_draws, whole.warmup_draws[..warmup]);
-        assert_eq!(cut.draws, whole.draws[..cut.draws.len()]);
-        assert_eq!(cut.warmup_infos, whole.warmup_infos[..warmup / 2]);
+        assert_eq!(cut.warmup_draws, uncut.warmup_draws[..warmup]);
+        assert_eq!(cut.draws, uncut.draws[..cut.draws.len()]);
+        assert_eq!(cut.warmup_infos, uncut.warmup_infos[..warmup / 2]);
         assert_eq!(cut.n_draws as usize, cut.draws.len() / 2);
         let ended = ChainOutcome::Completed;
         assert!(cut.outcome == ChainOutcome::Interrupted || cut.outcome == ended, "{cut:?}");
-        assert_eq!(cut.outcome == ended, cut.draws.len() == whole.draws.len());
+        assert_eq!(cut.outcome == ended, cut.draws.len() == uncut.draws.len());
         made += warmup + cut.draws.len();
     }
     made
@@ -88,22 +88,22 @@ fn chains_end_amid_a_draw_with_the_draws_that_they_made() {
     for (chains, threads) in [(1, 1), (3, 1), (2, 2), (4, 1), (9, 2)] {
         let unwatched = density(Watched::after(u64::MAX));
         let config = config(chains, threads);
-        let whole = sample(&unwatched, &[], &config, &Silent).unwrap();
+        let uncut = sample(&unwatched, &[], &config, &Silent).unwrap();
         // Amid the search for a first step, in warmup, and while draws are made.
-        let all: u64 = whole.chains.iter().map(|chain| chain.leapfrogs).sum();
+        let all: u64 = uncut.chains.iter().map(|chain| chain.leapfrogs).sum();
         for evaluations in [2, all / 10, all / 2, all - 20] {
             let (alone, beside) = (Watched::after(evaluations), Watched::after(evaluations));
             let cut = sample(&density(alone), &[], &config, alone).unwrap();
             let interrupted =
                 |run: &Run| run.chains.iter().any(|c| c.outcome == ChainOutcome::Interrupted);
             assert!(interrupted(&cut));
-            assert!(check(&cut, &whole) > 0 || evaluations < 100);
+            assert!(check(&cut, &uncut) > 0 || evaluations < 100);
             // Side by side there may be more evaluations than alone.
             let model = shared(density(beside));
             assert!(model.lane_instance().is_some());
             let cut = sample(&model, &[], &config, beside).unwrap();
             assert!(interrupted(&cut));
-            check(&cut, &whole);
+            check(&cut, &uncut);
         }
     }
 }

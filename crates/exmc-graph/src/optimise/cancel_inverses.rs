@@ -5,8 +5,9 @@
 //! log a density takes: the log is then known already. `x / exp(y)` of arrays -> `x * exp(-y)`,
 //! which spares the derivative its divisions. A probability that a softmax gives and a density
 //! looks up is the exponential of its logarithm; what the density asks of all of them (not
-//! negative, with a sum of one) holds but for rounding wherever they are numbers. Values agree to rounding wherever the inner function
-//! neither overflows nor rounds to zero or one; there the new form is the more exact one.
+//! negative, with a sum of one) holds but for rounding wherever they are numbers. Values agree to
+//! rounding wherever the inner function neither overflows nor rounds to zero or one; there the new
+//! form is the more exact one.
 
 use super::rewrite_carry::change_states;
 use crate::graph::{Graph, NodeId};
@@ -102,12 +103,12 @@ fn sum_of_softmax(g: &mut Graph, axes: &[usize], exponent: NodeId) -> Option<Nod
     while let Op::Broadcast(_) | Op::Reshape(_) = g.node(log).op {
         log = g.node(log).args[0];
     }
-    let (Op::Reduce(Reduction::LogSumExp, of), &[summed]) =
+    let (Op::Reduce(Reduction::LogSumExp, over), &[summed]) =
         (&g.node(log).op, &g.node(log).args[..])
     else {
         return None;
     };
-    if summed != x || of != axes {
+    if summed != x || over != axes {
         return None;
     }
     // Laid out along x again, and in no other way.

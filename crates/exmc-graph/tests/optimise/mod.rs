@@ -5,6 +5,7 @@ mod alike;
 mod models;
 mod repeated_rows;
 mod rules;
+mod softmax;
 
 use exmc_graph::{Graph, NodeId, OPTIMISATIONS, Tensor, cost, optimise};
 use models::*;

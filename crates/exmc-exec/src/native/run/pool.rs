@@ -68,7 +68,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool of `threads` threads, of which the caller of [`run`](Self::run) is one. Where the
-    /// system gives fewer, the others do the work. Who interrupts this thread interrupts the pool's.
+    /// system gives fewer, the others do the work. Who interrupts this thread interrupts those of
+    /// the pool.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared::default());
         let stop = StopFlag::of_thread().unwrap_or_default();
