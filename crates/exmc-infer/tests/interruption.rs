@@ -48,9 +48,7 @@ impl Observer for Watched {
 }
 
 /// A normal density with correlated neighbours.
-fn density(
-    watched: &'static Watched,
-) -> Density<impl Fn(&[f64], &mut [f64]) -> Result<f64, EvaluationError> + Clone + Send + Sync> {
+fn density(watched: &'static Watched) -> impl DensityModel<Instance: 'static> {
     let logp_grad = |q: &[f64], g: &mut [f64]| {
         let between = q[0] - q[1];
         g.copy_from_slice(&[-q[0] - 4.0 * between, 4.0 * between - q[1]]);
