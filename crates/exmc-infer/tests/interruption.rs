@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use crate::common::Density;
 use crate::lanes::shared;
 use exmc_density::{DensityModel, EvaluationError};
-use exmc_infer::{ChainOutcome, Observer, Run, SamplerConfig, Silent, sample};
+use exmc_infer::{
+    ChainOutcome, InverseMetric, Observer, Run, SamplerConfig, Silent, WarmStart, sample,
+};
 use exmc_math::interruption::is_interrupted;
 
 /// Evaluations that all chains together make before one does not come to an end by itself.
@@ -106,7 +108,7 @@ fn chains_end_amid_a_draw_with_the_draws_that_they_made() {
     }
 }
 
-/// Between two evaluations too: one draw has 2^20 leapfrog steps, and none takes long.
+/// Between two evaluations too: with so short a step one draw has 2^20 of them, and none takes long.
 #[test]
 fn a_draw_of_many_quick_evaluations_is_cut_too() {
     struct AtOnce;
@@ -116,20 +118,50 @@ fn a_draw_of_many_quick_evaluations_is_cut_too() {
         }
     }
     let began = Instant::now();
-    let wide = Density {
-        dim: 2,
+    let slow = Density {
+        dim: 1,
         logp_grad: move |q: &[f64], g: &mut [f64]| {
             if began.elapsed() > Duration::from_secs(20) {
                 return Err(EvaluationError::Fatal("nobody interrupts".into()));
             }
-            g.copy_from_slice(&[-1e12 * q[0], -1e-12 * q[1]]);
-            std::thread::sleep(Duration::from_micros(10));
-            Ok(-0.5e12 * q[0] * q[0] - 0.5e-12 * q[1] * q[1])
+            std::thread::sleep(Duration::from_micros(50));
+            g[0] = -q[0];
+            Ok(-0.5 * q[0] * q[0])
         },
     };
     let mut config = config(2, 2);
     (config.warmup, config.max_depth) = (0, 20);
-    let start = exmc_infer::Start::At(vec![0.0, 0.0]);
-    let run = sample(&wide, &[start], &config, &AtOnce).unwrap();
-    assert!(run.chains.iter().all(|c| c.outcome == ChainOutcome::Interrupted && c.n_draws < 40));
+    config.warm_start = Some(WarmStart {
+        step_size: 1e-8,
+        inverse_metric: InverseMetric::Diagonal(vec![1.0]),
+        adapt_metric: false,
+        positions: vec![vec![0.5]],
+    });
+    let run = sample(&slow, &[], &config, &AtOnce).unwrap();
+    assert!(run.chains.iter().all(|c| c.outcome == ChainOutcome::Interrupted && c.n_draws == 0));
+}
+
+/// Chains go on where the question panics, and nothing of the run is lost.
+#[test]
+fn an_answer_that_panics_is_none() {
+    struct Broken(AtomicU64);
+    impl Observer for Broken {
+        fn interrupts(&self) -> Option<bool> {
+            assert!(self.0.fetch_add(1, Ordering::Relaxed) == 0, "the answer is lost");
+            Some(true)
+        }
+    }
+    let slow = Density {
+        dim: 1,
+        logp_grad: |q: &[f64], g: &mut [f64]| {
+            std::thread::sleep(Duration::from_millis(2));
+            g[0] = -q[0];
+            Ok(-0.5 * q[0] * q[0])
+        },
+    };
+    let observer = Broken(AtomicU64::new(0));
+    let run = sample(&slow, &[], &config(2, 2), &observer).unwrap();
+    assert!(run.chains.iter().all(|chain| chain.outcome == ChainOutcome::Completed));
+    // Before the run, and once while it went on.
+    assert_eq!(observer.0.into_inner(), 2);
 }

@@ -1,9 +1,10 @@
 //! A word to stop, given by another thread -> long computations of this thread end early.
 //!
-//! A density is a function of a position, and solvers deep inside of one know nothing of runs. Who
-//! runs them puts a [`StopFlag`] up for the thread; a solver asks [`is_interrupted`] every some
-//! steps and gives up when it is raised. **What is computed while the flag is raised has no
-//! meaning**: whoever put it up looks at it afterwards and throws the result away.
+//! A cancellation token (stop token) of the thread. A density is a function of a position, and
+//! solvers deep inside of one know nothing of runs. Who runs them puts a [`StopFlag`] up for the
+//! thread; a solver asks [`is_interrupted`] every some steps and gives up when it is raised. **What
+//! is computed while the flag is raised has no meaning**: whoever put it up looks at it afterwards
+//! and throws the result away.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ impl StopFlag {
 
     /// Does some work of this thread under the flag; the thread's flag before comes back after it,
     /// also when the work panics.
-    pub fn watch<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         struct Before(Option<StopFlag>);
         impl Drop for Before {
             fn drop(&mut self) {
@@ -61,10 +62,10 @@ mod tests {
     fn a_flag_is_its_threads_and_ends_with_the_work() {
         let (outer, inner) = (StopFlag::default(), StopFlag::default());
         assert!(!is_interrupted());
-        outer.watch(|| {
+        outer.scope(|| {
             inner.raise();
             assert!(!is_interrupted());
-            inner.watch(|| assert!(is_interrupted()));
+            inner.scope(|| assert!(is_interrupted()));
             assert!(!is_interrupted());
             let thread = std::thread::spawn(is_interrupted);
             outer.raise();
@@ -72,7 +73,7 @@ mod tests {
         });
         assert!(!is_interrupted() && StopFlag::of_thread().is_none());
         let panicked =
-            std::panic::catch_unwind(|| inner.watch(|| std::panic::resume_unwind(Box::new(0))));
+            std::panic::catch_unwind(|| inner.scope(|| std::panic::resume_unwind(Box::new(0))));
         let panicked: Result<(), _> = panicked;
         assert!(panicked.is_err() && !is_interrupted());
     }

@@ -7,17 +7,17 @@ use exmc_math::interruption::StopFlag;
 use exmc_math::{OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, solve_ode};
 
 /// Time, states and slopes.
-type Slope<'a> = &'a dyn Fn(f64, &[f64], &mut [f64]);
+pub(crate) type Slope<'a> = &'a dyn Fn(f64, &[f64], &mut [f64]);
 /// Time, states, Jacobian and forcing.
-type Derivatives<'a> = &'a dyn Fn(f64, &[f64], &mut [f64], &mut [f64]);
+pub(crate) type Derivatives<'a> = &'a dyn Fn(f64, &[f64], &mut [f64], &mut [f64]);
 
 /// A right-hand side whose coupled slope is given as a whole; counts how often it is asked.
-struct Coupled<'a> {
-    states: usize,
-    columns: usize,
-    slope: Slope<'a>,
-    jacobian: Option<Derivatives<'a>>,
-    calls: usize,
+pub(crate) struct Coupled<'a> {
+    pub(crate) states: usize,
+    pub(crate) columns: usize,
+    pub(crate) slope: Slope<'a>,
+    pub(crate) jacobian: Option<Derivatives<'a>>,
+    pub(crate) calls: usize,
 }
 
 impl OdeSystem for Coupled<'_> {
@@ -68,7 +68,7 @@ impl OdeSystem for Coupled<'_> {
 
 const TIGHT: OdeControl = OdeControl { relative: 1e-10, absolute: 1e-10, max_steps: 1_000_000 };
 
-fn solve(
+pub(crate) fn solve(
     method: OdeMethod,
     control: &OdeControl,
     system: &mut Coupled<'_>,
@@ -373,7 +373,7 @@ fn an_interrupted_thread_gives_up() {
         let mut system =
             Coupled { states: 2, columns: 0, slope: &slope, jacobian: Some(&jacobian), calls: 0 };
         let mut run = || solve(method, &control, &mut system, &[1.0, 0.0], &[0.0, 1e6]);
-        assert_eq!(stop.watch(&mut run), Err(OdeFailure::Stopped), "{method:?}");
+        assert_eq!(stop.scope(&mut run), Err(OdeFailure::Stopped), "{method:?}");
         assert!(system.calls < 2000, "{method:?}: {} slopes", system.calls);
     }
 }

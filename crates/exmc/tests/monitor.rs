@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use exmc::distributions::{half_normal, normal};
-use exmc::infer::RunPhase;
+use exmc::infer::{Density, EvaluationError, InverseMetric, LogDensity, RunPhase, WarmStart};
 use exmc::{
     Cancel, Model, ModelBuilder, Monitor, MonitoredDraw, SamplerConfig, Status, TimeLimit, Verdict,
     sample, sample_monitored,
@@ -119,4 +119,46 @@ fn another_thread_or_a_time_limit_ends_a_run() {
     assert_eq!(fit.status(), Status::Deadline);
     // Ends come with the next draw, which takes microseconds; a busy machine may take longer.
     assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+/// With so short a step one draw has 2^20 leapfrog steps of at least 50 microseconds, a minute in
+/// all.
+#[test]
+fn nobody_waits_for_the_end_of_a_long_draw() {
+    #[derive(Clone)]
+    struct SlowNormal;
+    impl LogDensity for SlowNormal {
+        fn dim(&self) -> usize {
+            1
+        }
+        fn logp_grad(&mut self, x: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
+            std::thread::sleep(Duration::from_micros(50));
+            g[0] = -x[0];
+            Ok(-0.5 * x[0] * x[0])
+        }
+    }
+    let density = Density::new(SlowNormal).variable("x", 1);
+    let mut settings = SamplerConfig::default().chains(2).warmup(0).draws(1000);
+    settings.max_depth = 20;
+    settings.warm_start = Some(WarmStart {
+        step_size: 1e-8,
+        inverse_metric: InverseMetric::Diagonal(vec![1.0]),
+        adapt_metric: false,
+        positions: vec![vec![0.5]],
+    });
+    let began = Instant::now();
+    let cancel = Cancel::default();
+    let fit = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            cancel.cancel();
+        });
+        sample_monitored(&density, &settings, &cancel).unwrap()
+    });
+    assert_eq!(fit.status(), Status::Stopped);
+    let limit = TimeLimit::new(Duration::from_millis(50));
+    let fit = sample_monitored(&density, &settings, &limit).unwrap();
+    assert_eq!(fit.status(), Status::Deadline);
+    assert!(fit.posterior().chains.iter().all(|chain| chain.infos.is_empty()));
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }

@@ -80,7 +80,7 @@ pub const OPTIMISATIONS: &[Optimisation] = &[
     },
     Optimisation {
         name: "cancel-inverses",
-        what: "log of exp is its argument, from step to step of a loop, too; logs of probabilities become softplus",
+        what: "log of exp is its argument, from step to step of a loop, too; logs of probabilities become softplus, those of a softmax's differences",
         work: Work::Node(cancel_inverses::rule),
     },
     Optimisation {

@@ -4,12 +4,17 @@
 //! look at it. A thread of its own asks the observer and raises it. What was evaluated since then
 //! has no meaning, so [`Interruptible`] makes an error of it, and the draw is not made.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use exmc_density::{EvaluationError, LogDensity};
 use exmc_math::interruption::StopFlag;
 
-use crate::run::observer::{INTERVAL, Observer};
+use crate::run::observer::Observer;
+
+/// Time from one question whether to interrupt to the next.
+const TIME_BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
 
 /// A density whose evaluations fail from when the flag is raised.
 #[derive(Debug)]
@@ -39,12 +44,18 @@ impl<L: LogDensity> LogDensity for Interruptible<L> {
     }
 }
 
-/// Asks the observer until the senders of `chains` are gone, and raises the flag when the answer
-/// was yes twice in a row: in between chains with quick draws end at one of them.
+/// Whether the observer wants chains to end amid their draws, if it says so. A panic in it says
+/// nothing: one at a draw is the chain's.
+pub(crate) fn wish(observer: &dyn Observer) -> Option<bool> {
+    catch_unwind(AssertUnwindSafe(|| observer.interrupts())).ok().flatten()
+}
+
+/// Asks the observer until the senders of `chains` are gone or it says nothing, and raises the flag
+/// when the answer was yes twice in a row: in between chains with quick draws end at one of them.
 pub(crate) fn watch(observer: &dyn Observer, stop: &StopFlag, chains: &Receiver<()>) {
     let mut was_wanted = false;
-    while chains.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        let is_wanted = observer.interrupts() == Some(true);
+    while chains.recv_timeout(TIME_BETWEEN_QUESTIONS) == Err(RecvTimeoutError::Timeout) {
+        let Some(is_wanted) = wish(observer) else { return };
         if is_wanted && was_wanted {
             return stop.raise();
         }

@@ -226,7 +226,7 @@ pub fn sample_chains<M: DensityModel>(
     std::thread::scope(|scope| {
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let (running, chains) = mpsc::channel::<()>();
-        if observer.interrupts().is_some() {
+        if interruption::wish(observer).is_some() {
             let stop = &stop;
             // Without a thread, which a system may refuse, runs end at their next draws only.
             let watch = move || interruption::watch(observer, stop, &chains);
@@ -236,7 +236,7 @@ pub fn sample_chains<M: DensityModel>(
         let worker = || {
             let (running, stop) = (running.clone(), &stop);
             move || {
-                stop.watch(work);
+                stop.scope(work);
                 drop(running);
             }
         };

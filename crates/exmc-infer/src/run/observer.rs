@@ -1,7 +1,6 @@
 //! Observers: what a caller sees of a run while it runs, and how it stops one.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use crate::run::ChainResult;
 use crate::run::chain::Checkpoint;
@@ -37,9 +36,6 @@ impl Draw<'_> {
     }
 }
 
-/// Time from one question whether to [interrupt](Observer::interrupts) to the next.
-pub const INTERVAL: Duration = Duration::from_millis(100);
-
 /// Sees every draw of every chain, from several threads at once.
 ///
 /// An observer cannot change a draw. All methods do nothing by default.
@@ -58,8 +54,9 @@ pub trait Observer: Sync {
 
     /// Whether chains are to end amid the draws that they are making, which are then not made: the
     /// answer to a wish to stop where a single draw may take long. Where there is an answer when
-    /// the run begins, a thread of its own asks for it [ten times a second](INTERVAL); chains have
-    /// that long to end by themselves at a [`draw`](Self::draw) before they are interrupted.
+    /// the run begins, a thread of its own asks for it ten times a second; chains have a tenth of a
+    /// second to end by themselves at a [`draw`](Self::draw) before they are interrupted. An answer
+    /// that panics is none, then and from then on.
     fn interrupts(&self) -> Option<bool> {
         None
     }

@@ -76,7 +76,7 @@ impl Pool {
         let spawn = |number| {
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
             let builder = thread::Builder::new().name(THREAD.to_owned());
-            builder.spawn(move || stop.watch(|| shared.serve(number))).ok()
+            builder.spawn(move || stop.scope(|| shared.serve(number))).ok()
         };
         let workers = (1..threads).map_while(spawn).collect();
         Self { shared, workers, resting: 0 }
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn who_interrupts_a_thread_interrupts_its_pool() {
         let stop = StopFlag::default();
-        let mut pool = stop.watch(|| Pool::new(3));
+        let mut pool = stop.scope(|| Pool::new(3));
         let mut seen = |expected: bool| {
             let others = AtomicUsize::new(0);
             let began = Instant::now();
