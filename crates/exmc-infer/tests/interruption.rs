@@ -108,7 +108,8 @@ fn chains_end_amid_a_draw_with_the_draws_that_they_made() {
     }
 }
 
-/// Between two evaluations too: with so short a step one draw has 2^20 of them, and none takes long.
+/// Between two evaluations too: with so short a step one draw has 2^20 of them, and none takes
+/// long.
 #[test]
 fn a_draw_of_many_quick_evaluations_is_cut_too() {
     struct AtOnce;
